@@ -1,0 +1,135 @@
+# One command for each job; each sets up what it needs first (see CONTRIBUTING.md).
+# Needs git, make and Python >= 3.11; another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+ARGS ?=
+
+BIN := $(VENV)/bin
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+SPARK_VENV := .venv-spark
+BENCH_VENV := benchmarks/.venv
+LOCK_VENV := .cache/lock
+UV_VERSION := 0.13.7
+
+# Tests and doctests compile many small programs: keep them on disk, so that the second run is quick.
+# BLAS gets one thread, since the workers of pytest-xdist share the cores already.
+TEST_ENV := \
+	JAX_PLATFORMS=cpu \
+	JAX_COMPILATION_CACHE_DIR="$(CURDIR)/.cache/jax" \
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 \
+	JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 \
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	MPLBACKEND=agg
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all test-spark check format format-check lint types imports doctest docs bench lock clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---- what a user runs
+
+demo: $(VENV)/.demo ## the toy stream: a table and a picture (ARGS="--seeds 5 --json")
+	@$(BIN)/driftgp demo $(ARGS)
+
+test: $(VENV)/.dev ## the quick tests (ARGS="-k window")
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-all: $(VENV)/.dev ## the slow tests too
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow or not slow" $(ARGS)
+
+test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
+	$(TEST_ENV) $(SPARK_VENV)/bin/python -m pytest tests/spark $(ARGS)
+
+bench: $(BENCH_VENV)/.made ## measure speed against rivals and the limit (QUICK=1: under 5 minutes)
+	$(BENCH_VENV)/bin/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
+
+# ---- the one command that checks a change, and its parts
+
+check: format-check lint types imports doctest docs ## formatting, ruff, mypy, import contracts, doctests, docs
+
+format: $(VENV)/.dev ## rewrite the code in the house format
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix --exit-zero --quiet
+
+format-check: $(VENV)/.dev
+	$(BIN)/ruff format --check
+
+lint: $(VENV)/.dev ## ruff
+	$(BIN)/ruff check
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+imports: $(VENV)/.dev ## the import contracts of pyproject.toml
+	$(BIN)/lint-imports --cache-dir .cache/import-linter
+
+doctest: $(VENV)/.dev ## the examples in docstrings and in README.md
+	$(TEST_ENV) $(BIN)/python -m pytest --quiet --doctest-modules --doctest-glob=README.md src README.md
+
+docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
+	@if [ -f mkdocs.yml ]; then NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet; else echo "no mkdocs.yml: no site to build"; fi
+
+# ---- environments: made once, renewed when a lock or pyproject.toml changes
+
+lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks after a change of dependencies (UPGRADE=1: newest versions)
+	$(COMPILE) --output-file requirements/dev.lock $(LOCK_INPUT) \
+		--extra dev --extra cli --extra sklearn --extra river --extra skpro --extra sktime --extra docs
+	$(COMPILE) --output-file requirements/demo.lock $(LOCK_INPUT) \
+		--extra cli --constraint requirements/dev.lock
+	$(COMPILE) --output-file requirements/spark.lock $(LOCK_INPUT) \
+		--extra spark --extra test --constraint requirements/dev.lock
+
+# One version of everything for all platforms and Pythons; no index, host or path ends up in the files.
+COMPILE = $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
+	--no-emit-index-url --no-emit-find-links --no-emit-build-options --annotation-style line \
+	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+LOCK_INPUT = pyproject.toml requirements/build.in
+
+define make_venv
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("driftgp needs Python >= 3.11, but \
+	$(PYTHON) is %d.%d.%d. Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" % tuple(v[:3]))' \
+	|| { command -v $(PYTHON) >/dev/null || echo "no $(PYTHON) here: make $(MAKECMDGOALS) PYTHON=/path/to/python" >&2; exit 1; }
+	@echo "making the environment $(@D): a minute or two, this once" >&2
+	@$(PYTHON) -m venv --clear $(@D)
+endef
+
+# The package itself goes in last, editable, built by the locked hatchling and not by one fetched anew.
+define install_driftgp
+	@$(@D)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+endef
+
+$(VENV)/.made:
+	$(make_venv)
+	@touch $@
+
+$(VENV)/.demo: requirements/demo.lock pyproject.toml | $(VENV)/.made
+	@$(BIN)/python $(PIP_INSTALL) --requirement requirements/demo.lock
+	$(install_driftgp)
+
+$(VENV)/.dev: requirements/dev.lock requirements/demo.lock pyproject.toml | $(VENV)/.made
+	@$(BIN)/python $(PIP_INSTALL) --requirement requirements/dev.lock
+	$(install_driftgp)
+	@touch $(VENV)/.demo
+
+$(SPARK_VENV)/.made: requirements/spark.lock pyproject.toml
+	$(make_venv)
+	@$(@D)/bin/python $(PIP_INSTALL) --requirement requirements/spark.lock
+	$(install_driftgp)
+
+$(BENCH_VENV)/.made: benchmarks/requirements.lock pyproject.toml
+	$(make_venv)
+	@$(@D)/bin/python $(PIP_INSTALL) --requirement benchmarks/requirements.lock
+	$(install_driftgp)
+
+$(LOCK_VENV)/.uv-$(UV_VERSION):
+	$(make_venv)
+	@$(@D)/bin/python $(PIP_INSTALL) uv==$(UV_VERSION)
+	@touch $@
+
+clean: ## remove environments, caches and built files
+	rm -rf $(VENV) $(SPARK_VENV) $(BENCH_VENV) .cache .hypothesis build dist site
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
