@@ -1,0 +1,403 @@
+"""The Adaptive Sparse Gaussian Process.
+
+One model, three settings of `learn_every`: 1 is the paper's AGP (a gradient step a sample), 0 is its fast-AGP
+(hyperparameters stay as the warm-up left them), k a hybrid with a gradient step every k samples.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+from jax.typing import ArrayLike
+
+from driftgp import bound, checks, inducing, learning, window
+from driftgp.bound import Posterior, Statistics
+from driftgp.inducing import RULES, Inducing, Relevance
+from driftgp.kernels import SE, Covariance
+from driftgp.learning import Hyperparameters
+from driftgp.loops import only_if
+from driftgp.model import Layout, Model, State
+from driftgp.prediction import Gaussian
+from driftgp.window import Window
+
+Placement = Literal["greedy", "recent"]
+Admission = Literal["algorithm", "published"]
+
+
+class AGPState(State):
+    """What AGP remembers."""
+
+    window: Window
+    points: Inducing
+    hyperparameters: Hyperparameters
+    Kux: Array  # M×T, at the current hyperparameters
+    statistics: Statistics
+    posterior: Posterior
+    optimizer: Any  # empty where the optimiser starts afresh at every sample
+    samples: Array  # how many were learned from since the warm-up
+    skipped: Array  # gradient steps left out because something in them was not finite
+    repaired: Array  # factorisations that needed more jitter
+    layout: Layout = eqx.field(static=True)
+
+
+class AGP(Model[AGPState]):
+    """Sparse Gaussian process that forgets, with inducing points that follow the stream.
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> model = AGP(inducing=6, window=40)
+    >>> state = model.init(X[:40], np.sin(6 * X[:40, 0]))
+    >>> state = model.update(state, X[40], np.sin(6 * X[40, 0]))
+    >>> prediction = model.predict(state, X[41:42])
+    >>> bool(abs(prediction.mean[0] - np.sin(6 * X[41, 0])) < 2 * prediction.std[0])
+    True
+    """
+
+    kernel: Covariance
+    noise: Array
+    forgetting: Array
+    rate: Array
+    warmup_rate: Array
+    threshold: Array
+    jitter: Array | None
+    absolute_jitter: Array
+    inducing_inputs: Any
+    inducing: int = eqx.field(static=True)
+    window: int | None = eqx.field(static=True)
+    relevance: Relevance = eqx.field(static=True)
+    learn_every: int = eqx.field(static=True)
+    iterations: int = eqx.field(static=True)
+    optimizer: optax.GradientTransformation | None = eqx.field(static=True)
+    restart: bool = eqx.field(static=True)
+    warmup_iterations: int = eqx.field(static=True)
+    learn_inducing: bool = eqx.field(static=True)
+    placement: Placement = eqx.field(static=True)
+    admission: Admission = eqx.field(static=True)
+
+    def __init__(
+        self,
+        kernel: Covariance | None = None,
+        *,
+        noise: ArrayLike = 1.0,
+        inducing: int = 10,
+        window: int | None = 100,
+        forgetting: ArrayLike | None = None,
+        attenuation: ArrayLike | None = None,
+        relevance: Relevance = "leave-one-out",
+        learn_every: int = 1,
+        iterations: int = 1,
+        rate: ArrayLike | None = None,
+        optimizer: optax.GradientTransformation | None = None,
+        restart: bool = True,
+        threshold: ArrayLike = 1e-4,
+        jitter: ArrayLike | None = None,
+        absolute_jitter: ArrayLike = 0.0,
+        warmup_iterations: int = 200,
+        warmup_rate: ArrayLike = 0.05,
+        learn_inducing: bool = False,
+        placement: Placement = "greedy",
+        inducing_inputs: ArrayLike | None = None,
+        admission: Admission = "algorithm",
+    ) -> None:
+        """Take the settings; those that are arrays may differ between the models of a batch.
+
+        Args:
+            kernel: covariance with its starting parameters; squared exponential by default.
+            noise: starting variance of the noise.
+            inducing: most inducing points M.
+            window: samples kept T. None, for fast-AGP alone, keeps no samples: the inducing points of the warm-up
+                stay and the statistics carry the past.
+            forgetting: λ, the factor by which a sample's weight shrinks in one unit of time.
+            attenuation: λ^T instead of λ: the weight left at the window's far end, 0.1 by default.
+            relevance: rule by which inducing points are dropped: "leave-one-out", "cholesky" or "diagonal".
+            learn_every: samples from one gradient step to the next; 0 takes none after the warm-up.
+            iterations: gradient steps each time.
+            rate: size of the published step, 0.05 by default.
+            optimizer: any optax optimiser, with its own learning rate, in place of the published step.
+            restart: start the optimiser afresh at every sample, as published, or carry its state along.
+            threshold: r_th, the share of the largest relevance below which a point is dropped.
+            jitter: added to Kuu, relative to its diagonal; by default ten times the square root of the dtype's eps.
+            absolute_jitter: added to Kuu as it is, as the published runs did.
+            warmup_iterations: Adam iterations on the warm-up batch.
+            warmup_rate: their rate.
+            learn_inducing: learn the inducing inputs too in the warm-up.
+            placement: first inducing inputs: "greedy" takes the samples least explained by those taken before,
+                "recent" every second one of the last 2M.
+            inducing_inputs: first inducing inputs, in place of a placement, at most M rows.
+            admission: when fast-AGP admits a point: as Algorithm 1 says, or as the published runs did.
+        """
+        self.kernel = learning.float_leaves(SE() if kernel is None else kernel)
+        self.noise = checks.between("noise", noise, 0.0, np.inf)
+        self.inducing = checks.whole("inducing", inducing, 1)
+        self.window = None if window is None else checks.whole("window", window, 1)
+        self.learn_every = checks.whole("learn_every", learn_every, 0)
+        if self.window is None and self.learn_every > 0:
+            raise ValueError(f"window must be a number when learn_every is {learn_every}: a gradient needs samples")
+        if self.window is not None and self.inducing > self.window:
+            raise ValueError(f"inducing must be at most window ({window}); got {inducing}")
+        self.forgetting = _forgetting(forgetting, attenuation, self.window)
+        self.relevance = checks.choice("relevance", relevance, RULES)  # type: ignore[assignment]
+        self.iterations = checks.whole("iterations", iterations, 1)
+        if optimizer is not None and rate is not None:
+            raise ValueError(f"rate must be left out when an optimizer is given, which has its own; got {rate!r}")
+        self.rate = checks.between("rate", 0.05 if rate is None else rate, 0.0, np.inf)
+        self.optimizer = optimizer
+        self.restart = bool(restart)
+        self.threshold = checks.between("threshold", threshold, 0.0, 1.0, open_low=False)
+        self.jitter = None if jitter is None else checks.between("jitter", jitter, 0.0, 1.0, open_low=False)
+        self.absolute_jitter = checks.between("absolute_jitter", absolute_jitter, 0.0, np.inf, open_low=False)
+        self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
+        self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
+        self.learn_inducing = bool(learn_inducing)
+        self.placement = checks.choice("placement", placement, ("greedy", "recent"))  # type: ignore[assignment]
+        self.admission = checks.choice("admission", admission, ("algorithm", "published"))  # type: ignore[assignment]
+        self.inducing_inputs = None if inducing_inputs is None else checks.inputs("inducing_inputs", inducing_inputs)
+        if self.inducing_inputs is not None and self.inducing_inputs.shape[0] > self.inducing:
+            raise ValueError(
+                f"inducing_inputs must have at most inducing ({inducing}) rows; got {self.inducing_inputs.shape[0]}"
+            )
+
+    # ---- the contract ------------------------------------------------------------------------------------------------
+
+    def start(self, layout: Layout, X: Array, y: Array) -> AGPState:
+        """Place inducing points on the batch and learn from it for a while."""
+        h = learning.initial(self.kernel, self.noise, layout.columns, layout.dtype)
+        memory = window.fill(X, y, self.forgetting, X.shape[0] if self.window is None else self.window)
+        points = self._place(h.kernel, memory, min(X.shape[0], memory.size))
+        skipped = jnp.zeros((), jnp.int32)
+        if X.shape[0] > 0 and self.warmup_iterations > 0:
+            h, points, skipped = self._warm_up(h, points, memory)
+        Kux, s, q = self._from_scratch(h, points, memory)
+        if self.window is None:  # from here on the statistics alone carry the past
+            memory, Kux = window.fill(X[:0], y[:0], self.forgetting, 0), Kux[:, :0]
+        return AGPState(
+            window=memory,
+            points=points,
+            hyperparameters=h,
+            Kux=Kux,
+            statistics=s,
+            posterior=q,
+            optimizer=() if self.restart else learning.begin(self._optimizer(), h, points.U[0]),
+            samples=jnp.zeros((), jnp.int32),
+            skipped=skipped,
+            repaired=q.repairs,
+            layout=layout,
+        )
+
+    def forecast(self, state: AGPState, X: Array) -> Gaussian:
+        """Predictive distribution (eq. adap_pred_dist)."""
+        h = state.hyperparameters
+        Kus = inducing.cross(h.kernel, state.points, X)  # M×N
+        mean, latent = bound.predict(state.posterior, Kus, h.kernel(X))
+        return Gaussian(mean, latent + h.noise, jnp.broadcast_to(h.noise, mean.shape))
+
+    def learn(self, state: AGPState, x: Array, y: Array, elapsed: Array) -> AGPState:
+        """One step of Algorithm 2 (AGP), of Algorithm 1 (fast-AGP), or of whichever is due (hybrid)."""
+        observed = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(x))
+        x, y = jnp.where(observed, x, 0.0), jnp.where(observed, y, 0.0)
+        state = self._observe(state, x, y, self.forgetting**elapsed, observed)
+        if self.learn_every == 0:
+            return self._follow(state, x, observed)
+        due = observed & (state.samples % self.learn_every == 0)
+        otherwise = _wait if self.learn_every == 1 else partial(self._follow, x=x, observed=observed)
+        return only_if(~due, otherwise, only_if(due, partial(self._adapt, x=x), state))
+
+    def _observe(self, state: AGPState, x: Array, y: Array, decay: Array, observed: Array) -> AGPState:
+        """Let time pass; if there is a sample, take it in (eq. data_add) and the oldest one out (eq. data_remove)."""
+        kernel = state.hyperparameters.kernel
+        arrival = observed.astype(state.Kux.dtype)
+        k = inducing.cross(kernel, state.points, x[None])[:, 0]  # M
+        s = bound.absorb(bound.forget(state.statistics, decay), k, kernel(x[None])[0], y, arrival)
+        memory, Kux = window.age(state.window, decay), state.Kux
+        if self.window is not None:
+            old = window.oldest(memory)
+            k_old = Kux[:, old.slot]  # M
+            s = bound.absorb(s, k_old, kernel(old.x[None])[0], old.y, -old.w * arrival)
+            memory = window.push(memory, x, y, observed)
+            Kux = Kux.at[:, old.slot].set(jnp.where(observed, k, k_old))
+        return replace(state, window=memory, Kux=Kux, statistics=s, samples=state.samples + observed)
+
+    # ---- Algorithm 2: AGP --------------------------------------------------------------------------------------------
+
+    def _adapt(self, state: AGPState, x: Array) -> AGPState:
+        h, points = state.hyperparameters, state.points
+        # Algorithm 2, remove useless inducing points and limit set size to M − 1
+        R = self._relevance(h.kernel, points, state.posterior.inverse_L, state.statistics.Phi)
+        keep = inducing.survivors(R, points.used, self.threshold, self.inducing - 1)
+        # Algorithm 2, add a new inducing point
+        points = inducing.append(inducing.remove(points, keep), x)
+        # Algorithm 2, update model parameters
+        optimizer = self._optimizer()
+        climb = learning.ascend(
+            lambda h, u: self._bound(h, points, state.window, newest=u),
+            h,
+            x,
+            optimizer,
+            learning.begin(optimizer, h, x) if self.restart else state.optimizer,
+            self.iterations,
+        )
+        h, points = (
+            self._above_jitter(climb.positive, state.statistics),
+            inducing.move_newest(points, climb.free),
+        )
+        # Algorithm 2, update predictive distribution with new parameters
+        Kux, s, q = self._from_scratch(h, points, state.window)
+        return replace(
+            state,
+            points=points,
+            hyperparameters=h,
+            Kux=Kux,
+            statistics=s,
+            posterior=q,
+            optimizer=() if self.restart else climb.optimizer,
+            skipped=state.skipped + climb.skipped,
+            repaired=state.repaired + q.repairs,
+        )
+
+    def _grams(self, h: Hyperparameters, points: Inducing, memory: Window, newest: Array | None = None) -> Any:
+        return inducing.grams(h.kernel, points, memory.X, *self._jitters(memory.w), newest)
+
+    def _bound(self, h: Hyperparameters, points: Inducing, memory: Window, newest: Array | None = None) -> Array:
+        Kuu, Kux = self._grams(h, points, memory, newest)
+        return bound.bound(Kuu, bound.statistics(Kux, h.kernel(memory.X), memory.w, memory.y), h.noise)
+
+    def _from_scratch(
+        self, h: Hyperparameters, points: Inducing, memory: Window
+    ) -> tuple[Array, Statistics, Posterior]:
+        """Kux, statistics and posterior from the window: O(M²T)."""
+        Kuu, Kux = self._grams(h, points, memory)
+        s = bound.statistics(Kux, h.kernel(memory.X), memory.w, memory.y)
+        inverse_L, repairs = bound.inverse_root(Kuu)
+        q = bound.posterior(inverse_L, s, h.noise)
+        return Kux, s, replace(q, repairs=q.repairs + repairs)
+
+    # ---- Algorithm 1: fast-AGP ---------------------------------------------------------------------------------------
+
+    def _follow(self, state: AGPState, x: Array, observed: Array) -> AGPState:
+        if self.window is None:
+            return _wait(state)
+        # Sums that are forever added to and subtracted from drift; once a turn of the window they start anew.
+        state = only_if(observed & (state.window.cursor == 0), _sum_again, state)
+        h, points, s = state.hyperparameters, state.points, state.statistics
+        # Algorithm 1, add a new inducing point if it is needed
+        admit = observed & self._needed(inducing.unexplained(state.posterior.inverse_L, s), h, s)
+        # Algorithm 1, remove useless inducing points
+        R = self._relevance(h.kernel, points, state.posterior.inverse_L, s.Phi)
+        leave = observed & jnp.any(self._keep(R, points.used) != points.used)
+        state = only_if(admit | leave, lambda state: self._exchange(state, x, admit), state)
+        return _wait(state)
+
+    def _needed(self, unexplained: Array, h: Hyperparameters, s: Statistics) -> Array:
+        if self.admission == "published":
+            return unexplained / jnp.mean(h.noise) > s.kappa / s.n
+        return unexplained > s.kappa / (self.window or 1)  # R_th,tot = κ/T
+
+    def _keep(self, R: Array, used: Array) -> Array:
+        rule = inducing.survivors_published if self.admission == "published" else inducing.survivors
+        return rule(R, used, self.threshold, self.inducing)
+
+    def _exchange(self, state: AGPState, x: Array, admit: Array) -> AGPState:
+        """Admit x or not, then drop what has become useless: rows of Kux, Φ and b come and go (O(MT))."""
+        h, memory, s = state.hyperparameters, state.window, state.statistics
+        # M + 1 slots for a moment: the newcomer competes with the others
+        points = Inducing(jnp.concatenate([state.points.U, x[None]]), jnp.append(state.points.used, admit))
+        row = jnp.where(admit, h.kernel(x[None], memory.X), 0.0)  # 1×T
+        Kux = jnp.concatenate([state.Kux, row])  # (M+1)×T
+        phi = Kux @ (row[0] * memory.w)  # M+1, the newcomer's row of Φ
+        Phi = jnp.zeros((phi.size, phi.size), phi.dtype).at[:-1, :-1].set(s.Phi).at[-1].set(phi).at[:, -1].set(phi)
+        b = jnp.concatenate([s.b, (row * memory.w) @ memory.y])  # (M+1)×P
+        inverse_L, _ = self._inverse_root(h.kernel, points)
+        keep = self._keep(self._relevance(h.kernel, points, inverse_L, Phi), points.used)
+        chosen = inducing.compaction(keep)[:-1]
+        points = Inducing(points.U[chosen], jnp.arange(chosen.size) < jnp.sum(keep))
+        used = points.used[:, None]
+        s = replace(s, b=jnp.where(used, b[chosen], 0.0), Phi=jnp.where(used & used.T, Phi[chosen][:, chosen], 0.0))
+        inverse_L, repairs = self._inverse_root(h.kernel, points)
+        return replace(
+            state,
+            points=points,
+            Kux=jnp.where(used, Kux[chosen], 0.0),
+            statistics=s,
+            posterior=replace(state.posterior, inverse_L=inverse_L),
+            repaired=state.repaired + repairs,
+        )
+
+    # ---- settings put to use -----------------------------------------------------------------------------------------
+
+    def _place(self, kernel: Covariance, memory: Window, filled: int) -> Inducing:
+        X, w = memory.X[:filled], memory.w[:filled]
+        if self.inducing_inputs is not None:
+            missing = self.inducing - self.inducing_inputs.shape[0]
+            U = jnp.pad(jnp.asarray(self.inducing_inputs, X.dtype), ((0, missing), (0, 0)))
+            return Inducing(U, jnp.arange(self.inducing) < self.inducing - missing)
+        if filled == 0:
+            return Inducing(jnp.zeros((self.inducing, X.shape[1]), X.dtype), jnp.zeros(self.inducing, bool))
+        if self.placement == "recent":
+            return inducing.recent(X, w, self.inducing)
+        return inducing.greedy(kernel, X, w, self.inducing)
+
+    def _warm_up(self, h: Hyperparameters, points: Inducing, memory: Window) -> tuple[Hyperparameters, Inducing, Array]:
+        """Learn from the batch: hyperparameters and, if so set, all the inducing inputs."""
+        optimizer = learning.adam(self.warmup_rate)
+        free = points.U if self.learn_inducing else ()
+        climb = learning.ascend(
+            lambda h, U: self._bound(h, replace(points, U=U) if self.learn_inducing else points, memory),
+            h,
+            free,
+            optimizer,
+            learning.begin(optimizer, h, free),
+            self.warmup_iterations,
+        )
+        points = replace(points, U=climb.free) if self.learn_inducing else points
+        return climb.positive, points, climb.skipped
+
+    def _optimizer(self) -> optax.GradientTransformation:
+        return learning.adam(self.rate) if self.optimizer is None else self.optimizer
+
+    def _jitters(self, like: Array) -> tuple[Array, Array]:
+        relative = 10.0 * jnp.finfo(like.dtype).eps ** 0.5 if self.jitter is None else self.jitter
+        return jnp.asarray(relative, like.dtype), jnp.asarray(self.absolute_jitter, like.dtype)
+
+    def _inverse_root(self, kernel: Covariance, points: Inducing) -> tuple[Array, Array]:
+        return bound.inverse_root(inducing.gram(kernel, points, *self._jitters(points.U)))
+
+    def _relevance(self, kernel: Covariance, points: Inducing, inverse_L: Array, Phi: Array) -> Array:
+        return inducing.relevance(self.relevance, inverse_L, kernel(points.U), Phi)
+
+    def _above_jitter(self, h: Hyperparameters, s: Statistics) -> Hyperparameters:
+        """The jitter is noise already: the noise has no meaning below it."""
+        floor = self._jitters(s.kappa)[0] * s.kappa / s.n
+        return replace(h, noise=jnp.maximum(h.noise, floor))
+
+
+def _wait(state: AGPState) -> AGPState:
+    """Keep points and hyperparameters; bring the posterior up to date with the statistics."""
+    q = bound.posterior(state.posterior.inverse_L, state.statistics, state.hyperparameters.noise)
+    return replace(state, posterior=q, repaired=state.repaired + q.repairs)
+
+
+def _sum_again(state: AGPState) -> AGPState:
+    memory = state.window
+    kxx = state.hyperparameters.kernel(memory.X)
+    return replace(state, statistics=bound.statistics(state.Kux, kxx, memory.w, memory.y))
+
+
+def _forgetting(forgetting: ArrayLike | None, attenuation: ArrayLike | None, window: int | None) -> Array:
+    """λ, given as it is or as the attenuation λ^T at the window's far end."""
+    if forgetting is not None:
+        if attenuation is not None:
+            raise ValueError(f"give forgetting or attenuation, not both; got {forgetting!r} and {attenuation!r}")
+        return checks.between("forgetting", forgetting, 0.0, 1.0)
+    if window is None:
+        raise ValueError("forgetting must be given when window is None: there is no far end to attenuate")
+    return checks.between("attenuation", 0.1 if attenuation is None else attenuation, 0.0, 1.0) ** (1.0 / window)
+
+
+def FastAGP(**settings: Any) -> AGP:
+    """AGP that takes no gradient step after the warm-up: the paper's fast-AGP."""
+    return AGP(**settings, learn_every=0)

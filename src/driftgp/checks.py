@@ -1,0 +1,85 @@
+"""Checks of what the user hands in. Each refusal names the argument, what was given and what is expected."""
+
+from typing import Any
+
+import numpy as np
+
+
+def real(name: str, value: Any) -> np.ndarray:
+    """Return the value as a float array: floats keep their precision, whole numbers become float64."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # a ragged nest of lists
+        raise ValueError(f"{name} must be a rectangular array of numbers; got {value!r}") from error
+    if array.dtype.kind in "iub" or array.dtype == np.float16:
+        return array.astype(np.float64)
+    if array.dtype not in (np.float32, np.float64):
+        raise ValueError(f"{name} must hold real numbers (float32 or float64); got dtype {array.dtype}")
+    return array
+
+
+def _refuse(name: str, array: np.ndarray, bad: np.ndarray, what: str) -> None:
+    if bad.any():
+        first = tuple(int(i) for i in np.argwhere(bad)[0])
+        where = f" at index {first if len(first) > 1 else first[0]}" if first else ""
+        raise ValueError(f"{name} must {what}; got {array[first]}{where}")
+
+
+def inputs(name: str, value: Any, width: int | None = None, ndim: int = 2) -> np.ndarray:
+    """Return inputs as N×D (or D): finite and of the width that the model was started with."""
+    array = real(name, value)
+    if array.ndim != ndim:
+        shape = "N×D, one row a sample" if ndim == 2 else "D, one number an input"
+        raise ValueError(f"{name} must have shape {shape}; got shape {array.shape}")
+    if array.shape[-1] == 0:
+        raise ValueError(f"{name} must have at least one input; got shape {array.shape}")
+    if width is not None and array.shape[-1] != width:
+        raise ValueError(f"{name} must have {width} inputs, as the model was started with; got {array.shape[-1]}")
+    _refuse(name, array, ~np.isfinite(array), "be finite (fill gaps in inputs before this call)")
+    return array
+
+
+def targets(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return targets of the expected shape; NaN stands for "not observed"."""
+    array = real(name, value)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}; got shape {array.shape}")
+    _refuse(name, array, np.isinf(array), "be finite, or NaN where nothing was observed")
+    return array
+
+
+def elapsed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return elapsed times, one number or one a row, none negative."""
+    array = real("elapsed", value)
+    if array.shape not in ((), shape):
+        raise ValueError(f"elapsed must be one number or have shape {shape}; got shape {array.shape}")
+    _refuse("elapsed", array, ~(np.isfinite(array) & (array >= 0)), "be finite and not negative")
+    return np.broadcast_to(array, shape)
+
+
+def whole(name: str, value: Any, at_least: int) -> int:
+    """Return a whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}; got {value!r}")
+    return int(value)
+
+
+def between(name: str, value: Any, low: float, high: float, *, open_low: bool = True) -> Any:
+    """Return a number (or an array of them, for a batch of models) within (low, high], or [low, high]."""
+    try:
+        array = np.asarray(value, float)
+    except TypeError:  # a traced value: there is no number to look at yet
+        return value
+    except ValueError as error:
+        raise ValueError(f"{name} must be a number; got {value!r}") from error
+    inside = (array > low) if open_low else (array >= low)
+    if not np.all(inside & (array <= high)):
+        raise ValueError(f"{name} must lie in {'(' if open_low else '['}{low:g}, {high:g}]; got {value!r}")
+    return array
+
+
+def choice(name: str, value: str, options: tuple[str, ...]) -> str:
+    """Return one of the options."""
+    if value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
+    return value

@@ -1,0 +1,180 @@
+"""The inducing points: which are worth keeping, and how they come and go.
+
+M slots hold the points in the order of their arrival, those in use first. An unused slot looks like an independent
+variable that no sample depends on: its row of Kuu is that of the identity and its row of Kux is zero, so that it adds
+nothing to the bound, the statistics or a prediction.
+"""
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array, lax
+
+from driftgp.bound import Statistics
+from driftgp.kernels import Covariance
+
+Relevance = Literal["leave-one-out", "cholesky", "diagonal"]
+RULES: tuple[str, ...] = get_args(Relevance)
+
+
+class Inducing(eqx.Module):
+    """Inducing inputs in their slots."""
+
+    U: Array  # M×D
+    used: Array  # M, which slots are in use
+
+    @property
+    def count(self) -> Array:
+        """How many slots are in use."""
+        return jnp.sum(self.used, -1)
+
+
+def gram(kernel: Covariance, points: Inducing, jitter: Array, absolute: Array) -> Array:
+    """Kuu with a jitter relative to the mean of its diagonal and one that is absolute, M×M."""
+    return _finished_gram(kernel(points.U, points.U), points.used, jitter, absolute)
+
+
+def _finished_gram(Kuu: Array, used: Array, jitter: Array, absolute: Array) -> Array:
+    """Give the used slots their jitter and the unused ones the identity's rows."""
+    identity = jnp.eye(Kuu.shape[0], dtype=Kuu.dtype)
+    scale = jnp.sum(jnp.where(used, jnp.diagonal(Kuu), 0.0)) / jnp.maximum(jnp.sum(used), 1)
+    return jnp.where(used[:, None] & used[None, :], Kuu + (jitter * scale + absolute) * identity, identity)
+
+
+def cross(kernel: Covariance, points: Inducing, X: Array) -> Array:
+    """Kux, M×N."""
+    return jnp.where(points.used[:, None], kernel(points.U, X), 0.0)
+
+
+def grams(
+    kernel: Covariance,
+    points: Inducing,
+    X: Array,
+    jitter: Array,
+    absolute: Array,
+    newest: Array | None = None,
+) -> tuple[Array, Array]:
+    """Kuu and Kux from one evaluation of the kernel, which costs less than two.
+
+    If `newest` is given, the newest point is there, and it alone of all the points has a derivative: differentiating
+    all M to use one would cost another product of the Gram matrix's size.
+    """
+    U, used, T = points.U, points.used, X.shape[0]
+    Z = jnp.concatenate([X, U])  # (T+M)×D
+    K = kernel(U, Z)  # M×(T+M)
+    if newest is not None:
+        here = jnp.arange(U.shape[0]) == points.count - 1
+        row = kernel(newest[None], Z)  # 1×(T+M)
+        K = jnp.where(here[:, None], row, K)
+        Kuu = jnp.where(here[None, :], row[:, T:].T, K[:, T:])
+        Kuu = jnp.where(here[:, None] & here[None, :], kernel(newest[None])[0], Kuu)
+    else:
+        Kuu = K[:, T:]
+    return _finished_gram(Kuu, used, jitter, absolute), jnp.where(used[:, None], K[:, :T], 0.0)
+
+
+# ---- relevance -------------------------------------------------------------------------------------------------------
+
+
+def relevance(rule: Relevance, inverse_L: Array, kuu: Array, Phi: Array) -> Array:
+    """Relevance of each point, M, by one of three rules.
+
+    leave-one-out   Σ w_i (Kuu⁻¹ k_i)_m² / (Kuu⁻¹)_mm   how much R_tot grows if m goes; independent of the order
+    cholesky        Σ w_i (L⁻¹ k_i)_m²                   sums to tr(Kuu⁻¹Φ); depends on the order; the published runs
+    diagonal        Σ w_i k_mi² / k_mm                   as printed in the paper (eq. R_inducing)
+    """
+    if rule == "diagonal":
+        return jnp.diagonal(Phi) / kuu
+    if rule == "cholesky":
+        return jnp.sum((inverse_L @ Phi) * inverse_L, -1)
+    inverse_K = inverse_L.T @ inverse_L
+    return jnp.sum((inverse_K @ Phi) * inverse_K, -1) / jnp.diagonal(inverse_K)
+
+
+def unexplained(inverse_L: Array, s: Statistics) -> Array:
+    """R_tot = κ − tr(Kuu⁻¹Φ): the variance of the samples that the inducing points do not explain."""
+    return s.kappa - jnp.sum((inverse_L @ s.Phi) * inverse_L)
+
+
+def survivors(R: Array, used: Array, threshold: Array, most: int) -> Array:
+    """Which points stay: none under `threshold` times the largest relevance, and at most `most`.
+
+    There is never more than one point too many, since one at a time is admitted.
+    """
+    keep = used & ~_useless(R, used, threshold)
+    return _drop_weakest(R, keep, jnp.sum(keep) > most)
+
+
+def survivors_published(R: Array, used: Array, threshold: Array, most: int) -> Array:
+    """Which points stay in the published fast-AGP.
+
+    Those under the threshold go or, if there are none, the weakest one as soon as `most` are in use.
+    """
+    useless = _useless(R, used, threshold)
+    return _drop_weakest(R, used & ~useless, ~jnp.any(useless) & (jnp.sum(used) >= most))
+
+
+def _useless(R: Array, used: Array, threshold: Array) -> Array:
+    return used & (R < threshold * jnp.max(jnp.where(used, R, -jnp.inf)))
+
+
+def _drop_weakest(R: Array, keep: Array, condition: Array) -> Array:
+    weakest = jnp.argmin(jnp.where(keep, R, jnp.inf))
+    return keep & ~(condition & (jnp.arange(keep.shape[0]) == weakest))
+
+
+# ---- coming and going ------------------------------------------------------------------------------------------------
+
+
+def compaction(keep: Array) -> Array:
+    """Slot that each slot is filled from, so that the kept points come first and in their order, M."""
+    slots = jnp.arange(keep.shape[0])
+    rank = jnp.sum(keep[None, :] & (slots[None, :] < slots[:, None]), -1)  # kept points before each slot
+    return jnp.sum(jnp.where(keep[None, :] & (rank[None, :] == slots[:, None]), slots[None, :], 0), -1)
+
+
+def remove(points: Inducing, keep: Array) -> Inducing:
+    """Close the gaps that removed points leave."""
+    return Inducing(points.U[compaction(keep)], jnp.arange(keep.shape[0]) < jnp.sum(keep))
+
+
+def append(points: Inducing, x: Array) -> Inducing:
+    """Put a new point into the first free slot."""
+    here = jnp.arange(points.U.shape[0]) == points.count
+    return Inducing(jnp.where(here[:, None], x, points.U), points.used | here)
+
+
+def move_newest(points: Inducing, x: Array) -> Inducing:
+    """Put the newest point elsewhere."""
+    here = jnp.arange(points.U.shape[0]) == points.count - 1
+    return replace(points, U=jnp.where(here[:, None], x, points.U))
+
+
+# ---- a first set -----------------------------------------------------------------------------------------------------
+
+
+def greedy(kernel: Covariance, X: Array, w: Array, size: int) -> Inducing:
+    """Choose among samples, one after another, the one that the chosen ones explain least (pivoted Cholesky)."""
+
+    def pick(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        left, rows = carry  # N, what is left unexplained; size×N, rows of the factor found so far
+        i, step = jnp.argmax(left), jnp.sum(jnp.any(rows != 0.0, -1))
+        row = kernel(X[i][None], X)[0] - rows[:, i] @ rows
+        row = row / jnp.sqrt(jnp.maximum(left[i], jnp.finfo(X.dtype).tiny))
+        worthwhile = left[i] > 0.0
+        left = jnp.where(worthwhile, jnp.maximum(left - row**2, 0.0), left).at[i].set(0.0)
+        return (left, jnp.where(worthwhile, rows.at[step].set(row), rows)), (i, worthwhile)
+
+    prior = jnp.where(w > 0.0, kernel(X), 0.0)
+    (_, _), (chosen, worthwhile) = lax.scan(pick, (prior, jnp.zeros((size, X.shape[0]), X.dtype)), length=size)
+    return remove(Inducing(X[chosen], worthwhile), worthwhile)
+
+
+def recent(X: Array, w: Array, size: int) -> Inducing:
+    """Every second one of the last 2M samples, oldest first (the published runs on load and sales)."""
+    N = X.shape[0]
+    slots = N - 2 * jnp.arange(size, 0, -1)  # positions in the batch; negative where it is too short
+    usable = (slots >= 0) & (w[jnp.maximum(slots, 0)] > 0.0)
+    return remove(Inducing(X[jnp.maximum(slots, 0)], usable), usable)

@@ -1,0 +1,101 @@
+"""Gradient steps on hyperparameters, for every model that takes them.
+
+Positive parameters move on a logarithmic scale. A step whose objective or gradient is not finite is left out and
+counted, so that one bad sample cannot spoil what was learned.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array, lax
+from jax.flatten_util import ravel_pytree
+
+Tree = TypeVar("Tree")
+
+# Positive parameters stay within exp(±60), about 1e±26 (float32: 1e±11): far beyond any use, far from overflow.
+_WIDEST = 60.0
+
+
+class Hyperparameters(eqx.Module):
+    """A kernel and the variance of the noise."""
+
+    kernel: Any
+    noise: Array  # P
+
+
+class Climb(NamedTuple):
+    """Where one or more gradient steps have led."""
+
+    positive: Any
+    free: Any
+    optimizer: optax.OptState
+    skipped: Array
+
+
+def float_leaves(tree: Tree) -> Tree:
+    """Make every number of a kernel a float array, so that each of them is learned, batched and saved."""
+
+    def convert(leaf: Any) -> Any:
+        array = leaf if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf, float)
+        if not isinstance(leaf, jax.core.Tracer) and not np.all(np.isfinite(array) & (array > 0)):
+            raise ValueError(f"kernel must have positive parameters, since their logarithms are learned; got {leaf!r}")
+        return array
+
+    return jax.tree.map(convert, tree)
+
+
+def initial(kernel: Tree, noise: Any, outputs: int, dtype: str) -> Hyperparameters:
+    """Hyperparameters to start from, in the precision of the data and with a noise for each output."""
+    kernel = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), kernel)
+    return Hyperparameters(kernel, jnp.broadcast_to(jnp.asarray(noise, dtype), (outputs,)))
+
+
+def adam(rate: Array) -> optax.GradientTransformation:
+    """Adam with a rate that may be traced: changing it compiles nothing anew."""
+    return optax.chain(optax.scale_by_adam(), optax.scale(-rate))
+
+
+def begin(optimizer: optax.GradientTransformation, positive: Any, free: Any = ()) -> optax.OptState:
+    """State of an optimiser that has not taken a step."""
+    return optimizer.init(ravel_pytree((positive, free))[0])
+
+
+def ascend(
+    objective: Callable[[Any, Any], Array],
+    positive: Any,
+    free: Any,
+    optimizer: optax.GradientTransformation,
+    optimizer_state: optax.OptState,
+    iterations: int,
+) -> Climb:
+    """Take gradient steps that make objective(positive, free) larger, in log positive and in free."""
+    # One vector for all: a handful of small operations instead of a handful for each parameter.
+    values, unravel = ravel_pytree(positive)
+    others, unravel_free = ravel_pytree(free)
+    split = values.shape[0]
+    limit = min(0.3 * float(np.log(np.finfo(values.dtype).max)), _WIDEST)
+
+    def natural(flat: Array) -> tuple[Any, Any]:
+        return unravel(jnp.exp(jnp.clip(flat[:split], -limit, limit))), unravel_free(flat[split:])
+
+    loss_and_gradient = jax.value_and_grad(lambda flat: -objective(*natural(flat)))
+
+    def step(carry: tuple[Array, optax.OptState, Array], _: None) -> tuple[tuple[Array, optax.OptState, Array], None]:
+        flat, optimizer_state, skipped = carry
+        loss, gradient = loss_and_gradient(flat)
+        finite = jnp.isfinite(loss) & jnp.all(jnp.isfinite(gradient))
+        move, moved_state = optimizer.update(jnp.where(finite, gradient, 0.0), optimizer_state, flat)
+        chosen = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved_state, optimizer_state)
+        return (jnp.where(finite, flat + move, flat), chosen, skipped + ~finite), None
+
+    carry = jnp.concatenate([jnp.log(values), others]), optimizer_state, jnp.zeros((), jnp.int32)
+    if iterations == 1:  # without a loop around it the compiler can merge the step with what surrounds it
+        carry, _ = step(carry, None)
+    else:
+        carry, _ = lax.scan(step, carry, length=iterations)
+    return Climb(*natural(carry[0]), carry[1], carry[2])

@@ -1,0 +1,152 @@
+"""The contract: a model is three pure functions over a state.
+
+Users, loops and wrappers call `init`, `predict` and `update`, which `Model` supplies: called directly they check their
+arguments, keep float64 and run compiled; called inside a trace (jit, vmap, scan) they are the bare mathematics.
+A new model writes that mathematics once, in `start`, `forecast` and `learn`, where targets always have P columns.
+"""
+
+import abc
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.typing import ArrayLike
+
+from driftgp import checks
+from driftgp.prediction import Prediction, traced
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shapes that a state was started with."""
+
+    inputs: int  # D
+    outputs: int | None  # P, or None for a plain number
+    dtype: str
+
+    @property
+    def columns(self) -> int:
+        """Number of target columns inside the model."""
+        return self.outputs or 1
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of one target as the user gives it."""
+        return () if self.outputs is None else (self.outputs,)
+
+
+class State(eqx.Module):
+    """What a model remembers: a pytree of arrays whose shapes never change."""
+
+    layout: eqx.AbstractVar[Layout]
+
+
+S = TypeVar("S", bound=State)
+
+
+class Model(eqx.Module, Generic[S]):
+    """A regression model for a stream. Its fields are settings; what it learns is in the state."""
+
+    # ---- what a new model provides: pure, traceable, targets with P columns
+
+    @abc.abstractmethod
+    def start(self, layout: Layout, X: Array, y: Array) -> S:
+        """State after a warm-up batch X (N×D), y (N×P); N = 0 is a cold start."""
+
+    @abc.abstractmethod
+    def forecast(self, state: S, X: Array) -> Prediction:
+        """Distribution of new targets at X (N×D), arrays N×P."""
+
+    @abc.abstractmethod
+    def learn(self, state: S, x: Array, y: Array, elapsed: Array) -> S:
+        """State after time `elapsed` and then one sample x (D), y (P); where y is NaN only time has passed."""
+
+    # ---- what users, loops and wrappers call
+
+    def init(self, X: ArrayLike, y: ArrayLike) -> S:
+        """Warm up on a batch, N×D and N (or N×P for several outputs); N = 0 is a cold start."""
+        if traced(self, X, y):
+            return _start(self, jnp.asarray(X), jnp.asarray(y))
+        X, y = checked_batch(X, y)
+        with jax.enable_x64(True):
+            state: S = _compiled_start(self, X, y)
+        return state
+
+    def predict(self, state: S, X: ArrayLike) -> Prediction:
+        """Distribution of new targets at the rows of X, N×D."""
+        if traced(self, state, X):
+            return _forecast(self, state, jnp.asarray(X))
+        X = checks.inputs("X", X, state.layout.inputs)
+        if X.shape[0] == 0:
+            raise ValueError(f"X must have at least one row to predict for; got shape {X.shape}")
+        with jax.enable_x64(True):
+            prediction: Prediction = _compiled_forecast(self, state, X.astype(state.layout.dtype))
+        return jax.tree.map(np.asarray, prediction)
+
+    def update(self, state: S, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> S:
+        """Learn from one sample (x of D, y a number or P) or from several rows, one after another.
+
+        `elapsed` is the time since the sample before. A NaN target means that time passes and nothing is learned.
+        """
+        if traced(self, state, x, y, elapsed):
+            return _learn(self, state, jnp.asarray(x), jnp.asarray(y), jnp.asarray(elapsed))
+        rows = checked_rows(state.layout, x, y, elapsed)
+        with jax.enable_x64(True):
+            updated: S = _compiled_learn(self, state, *rows)
+        return updated
+
+
+# ---- from the user's shapes to the model's -------------------------------------------------------------------------
+
+
+def _start(model: Model[S], X: Array, y: Array) -> S:
+    layout = Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None, str(X.dtype))
+    return model.start(layout, X, y.reshape(y.shape[0], layout.columns))
+
+
+def _forecast(model: Model[S], state: S, X: Array) -> Prediction:
+    prediction = model.forecast(state, X)
+    return prediction if state.layout.outputs else jax.tree.map(partial(jnp.squeeze, axis=-1), prediction)
+
+
+def _learn(model: Model[S], state: S, x: Array, y: Array, elapsed: Array) -> S:
+    def one(state: S, row: tuple[Array, Array, Array]) -> tuple[S, None]:
+        x, y, elapsed = row
+        return model.learn(state, x, jnp.reshape(y, state.layout.columns), elapsed), None
+
+    if x.ndim == 1:
+        return one(state, (x, y, elapsed))[0]
+    return lax.scan(one, state, (x, y, jnp.broadcast_to(elapsed, x.shape[:1])))[0]
+
+
+_compiled_start = jax.jit(_start)
+_compiled_forecast = jax.jit(_forecast)
+_compiled_learn = jax.jit(_learn)
+
+
+# ---- checks of direct calls ----------------------------------------------------------------------------------------
+
+
+def checked_batch(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return a warm-up batch as arrays of one precision, or refuse it."""
+    X, y = checks.inputs("X", X), checks.real("y", y)
+    if y.ndim not in (1, 2) or y.shape[0] != X.shape[0] or y.shape[1:] == (0,):
+        rows = X.shape[0]
+        raise ValueError(f"y must have shape ({rows},) or ({rows}, P), one row for each of X; got shape {y.shape}")
+    return X, checks.targets("y", y, y.shape).astype(X.dtype)
+
+
+def checked_rows(layout: Layout, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike) -> tuple[np.ndarray, ...]:
+    """Return one sample or several as arrays that fit the state, or refuse them."""
+    dimensions = np.ndim(x)
+    if dimensions not in (1, 2):
+        raise ValueError(f"x must have shape ({layout.inputs},) for one sample or N×D for several; got {np.shape(x)}")
+    x = checks.inputs("x", x, layout.inputs, ndim=dimensions)
+    y = checks.targets("y", y, x.shape[:-1] + layout.target_shape)
+    elapsed = checks.elapsed(elapsed, x.shape[:-1])
+    return x.astype(layout.dtype), y.astype(layout.dtype), elapsed.astype(layout.dtype)
