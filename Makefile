@@ -41,7 +41,8 @@ test-all: $(VENV)/.dev ## the slow tests too
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow or not slow" $(ARGS)
 
 test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
-	$(TEST_ENV) $(SPARK_VENV)/bin/python -m pytest tests/spark $(ARGS)
+	$(TEST_ENV) SPARK_LOCAL_IP=127.0.0.1 PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \
+		$(SPARK_VENV)/bin/python -m pytest tests/spark $(ARGS)
 
 bench: $(BENCH_VENV)/.made ## measure speed against rivals and the limit (QUICK=1: under 5 minutes)
 	$(BENCH_VENV)/bin/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
@@ -80,7 +81,7 @@ lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks after a change of depend
 	$(COMPILE) --output-file requirements/demo.lock $(LOCK_INPUT) \
 		--extra cli --constraint requirements/dev.lock
 	$(COMPILE) --output-file requirements/spark.lock $(LOCK_INPUT) \
-		--extra spark --extra test --constraint requirements/dev.lock
+		--extra spark --extra test --constraint requirements/demo.lock
 
 # One version of everything for all platforms and Pythons; no index, host or path ends up in the files.
 COMPILE = $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \

@@ -6,27 +6,29 @@ One model, three settings of `learn_every`: 1 is the paper's AGP (a gradient ste
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
 from jax.typing import ArrayLike
 
-from driftgp import bound, checks, inducing, learning, window
+from driftgp import bound, checks, inducing, learning, settings, window
 from driftgp.bound import Posterior, Statistics
 from driftgp.inducing import RULES, Inducing, Relevance
 from driftgp.kernels import SE, Covariance
 from driftgp.learning import Hyperparameters
 from driftgp.loops import only_if
-from driftgp.model import Layout, Model, State
+from driftgp.model import Layout, Model, State, Units
 from driftgp.prediction import Gaussian
 from driftgp.window import Window
 
 Placement = Literal["greedy", "recent"]
 Admission = Literal["algorithm", "published"]
+Tree = TypeVar("Tree")
 
 
 class AGPState(State):
@@ -66,6 +68,7 @@ class AGP(Model[AGPState]):
     threshold: Array
     jitter: Array | None
     absolute_jitter: Array
+    prior: Array | None
     inducing_inputs: Any
     inducing: int = eqx.field(static=True)
     window: int | None = eqx.field(static=True)
@@ -97,6 +100,7 @@ class AGP(Model[AGPState]):
         threshold: ArrayLike = 1e-4,
         jitter: ArrayLike | None = None,
         absolute_jitter: ArrayLike = 0.0,
+        prior: ArrayLike | None = None,
         warmup_iterations: int = 200,
         warmup_rate: ArrayLike = 0.05,
         learn_inducing: bool = False,
@@ -123,6 +127,8 @@ class AGP(Model[AGPState]):
             threshold: r_th, the share of the largest relevance below which a point is dropped.
             jitter: added to Kuu, relative to its diagonal; by default ten times the square root of the dtype's eps.
             absolute_jitter: added to Kuu as it is, as the published runs did.
+            prior: standard deviation of each log parameter around its starting value; None, as published, for no prior.
+                Even a wide one (10) has the model find back after stretches of data that say nothing.
             warmup_iterations: Adam iterations on the warm-up batch.
             warmup_rate: their rate.
             learn_inducing: learn the inducing inputs too in the warm-up.
@@ -140,7 +146,7 @@ class AGP(Model[AGPState]):
             raise ValueError(f"window must be a number when learn_every is {learn_every}: a gradient needs samples")
         if self.window is not None and self.inducing > self.window:
             raise ValueError(f"inducing must be at most window ({window}); got {inducing}")
-        self.forgetting = _forgetting(forgetting, attenuation, self.window)
+        self.forgetting = settings.forgetting_factor(forgetting, attenuation, self.window)
         self.relevance = checks.choice("relevance", relevance, RULES)  # type: ignore[assignment]
         self.iterations = checks.whole("iterations", iterations, 1)
         if optimizer is not None and rate is not None:
@@ -151,16 +157,13 @@ class AGP(Model[AGPState]):
         self.threshold = checks.between("threshold", threshold, 0.0, 1.0, open_low=False)
         self.jitter = None if jitter is None else checks.between("jitter", jitter, 0.0, 1.0, open_low=False)
         self.absolute_jitter = checks.between("absolute_jitter", absolute_jitter, 0.0, np.inf, open_low=False)
+        self.prior = None if prior is None else checks.between("prior", prior, 0.0, np.inf)
         self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
         self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
         self.learn_inducing = bool(learn_inducing)
         self.placement = checks.choice("placement", placement, ("greedy", "recent"))  # type: ignore[assignment]
         self.admission = checks.choice("admission", admission, ("algorithm", "published"))  # type: ignore[assignment]
-        self.inducing_inputs = None if inducing_inputs is None else checks.inputs("inducing_inputs", inducing_inputs)
-        if self.inducing_inputs is not None and self.inducing_inputs.shape[0] > self.inducing:
-            raise ValueError(
-                f"inducing_inputs must have at most inducing ({inducing}) rows; got {self.inducing_inputs.shape[0]}"
-            )
+        self.inducing_inputs = settings.inducing_inputs(inducing_inputs, self.inducing)
 
     # ---- the contract ------------------------------------------------------------------------------------------------
 
@@ -168,7 +171,8 @@ class AGP(Model[AGPState]):
         """Place inducing points on the batch and learn from it for a while."""
         h = learning.initial(self.kernel, self.noise, layout.columns, layout.dtype)
         memory = window.fill(X, y, self.forgetting, X.shape[0] if self.window is None else self.window)
-        points = self._place(h.kernel, memory, min(X.shape[0], memory.size))
+        filled = min(X.shape[0], memory.size)
+        points = settings.place(self.inducing_inputs, self.placement, h.kernel, memory, filled, self.inducing)
         skipped = jnp.zeros((), jnp.int32)
         if X.shape[0] > 0 and self.warmup_iterations > 0:
             h, points, skipped = self._warm_up(h, points, memory)
@@ -207,6 +211,43 @@ class AGP(Model[AGPState]):
         otherwise = _wait if self.learn_every == 1 else partial(self._follow, x=x, observed=observed)
         return only_if(~due, otherwise, only_if(due, partial(self._adapt, x=x), state))
 
+    def evidence_bound(self, state: AGPState) -> Array:
+        """F for the samples and hyperparameters as they are, summed over outputs."""
+        h, points = state.hyperparameters, state.points
+        return bound.bound(inducing.gram(h.kernel, points, *self._jitters(points.U)), state.statistics, h.noise)
+
+    # ---- for checkpoints and wrappers --------------------------------------------------------------------------------
+
+    def essence(self, state: AGPState) -> AGPState:
+        """Window, inducing points, hyperparameters and counters; without a window the statistics too."""
+        state = replace(state, Kux=_zeros(state.Kux), posterior=_zeros(state.posterior))
+        return state if self.window is None else replace(state, statistics=_zeros(state.statistics))
+
+    def complete(self, state: AGPState) -> AGPState:
+        """Kux, statistics and posterior from the rest."""
+        h, points = state.hyperparameters, state.points
+        if self.window is None:
+            inverse_L, _ = self._inverse_root(h.kernel, points)
+            return replace(state, posterior=bound.posterior(inverse_L, state.statistics, h.noise))
+        Kux, s, q = self._from_scratch(h, points, state.window)
+        return replace(state, Kux=Kux, statistics=s, posterior=q)
+
+    def rescale(self, state: AGPState, units: Units) -> AGPState:
+        """Samples and inducing inputs in other units; the hyperparameters, shares of a unit each, stay."""
+        if self.window is None:
+            raise ValueError("window must be a number for AGP to change its units: the statistics alone cannot")
+        memory, points = state.window, state.points
+        here = memory.w[:, None] > 0.0  # an empty slot stays empty
+        memory = replace(
+            memory,
+            X=jnp.where(here, units.inputs(memory.X), 0.0),
+            y=jnp.where(here, units.targets(memory.y), 0.0),
+        )
+        points = replace(points, U=jnp.where(points.used[:, None], units.inputs(points.U), 0.0))
+        return self.complete(replace(state, window=memory, points=points))
+
+    # ---- both algorithms ---------------------------------------------------------------------------------------------
+
     def _observe(self, state: AGPState, x: Array, y: Array, decay: Array, observed: Array) -> AGPState:
         """Let time pass; if there is a sample, take it in (eq. data_add) and the oldest one out (eq. data_remove)."""
         kernel = state.hyperparameters.kernel
@@ -234,7 +275,7 @@ class AGP(Model[AGPState]):
         # Algorithm 2, update model parameters
         optimizer = self._optimizer()
         climb = learning.ascend(
-            lambda h, u: self._bound(h, points, state.window, newest=u),
+            lambda h, u: self._bound(h, points, state.window, newest=u) + self._log_prior(h),
             h,
             x,
             optimizer,
@@ -302,26 +343,17 @@ class AGP(Model[AGPState]):
         return rule(R, used, self.threshold, self.inducing)
 
     def _exchange(self, state: AGPState, x: Array, admit: Array) -> AGPState:
-        """Admit x or not, then drop what has become useless: rows of Kux, Φ and b come and go (O(MT))."""
-        h, memory, s = state.hyperparameters, state.window, state.statistics
-        # M + 1 slots for a moment: the newcomer competes with the others
-        points = Inducing(jnp.concatenate([state.points.U, x[None]]), jnp.append(state.points.used, admit))
-        row = jnp.where(admit, h.kernel(x[None], memory.X), 0.0)  # 1×T
-        Kux = jnp.concatenate([state.Kux, row])  # (M+1)×T
-        phi = Kux @ (row[0] * memory.w)  # M+1, the newcomer's row of Φ
-        Phi = jnp.zeros((phi.size, phi.size), phi.dtype).at[:-1, :-1].set(s.Phi).at[-1].set(phi).at[:, -1].set(phi)
-        b = jnp.concatenate([s.b, (row * memory.w) @ memory.y])  # (M+1)×P
-        inverse_L, _ = self._inverse_root(h.kernel, points)
-        keep = self._keep(self._relevance(h.kernel, points, inverse_L, Phi), points.used)
-        chosen = inducing.compaction(keep)[:-1]
-        points = Inducing(points.U[chosen], jnp.arange(chosen.size) < jnp.sum(keep))
-        used = points.used[:, None]
-        s = replace(s, b=jnp.where(used, b[chosen], 0.0), Phi=jnp.where(used & used.T, Phi[chosen][:, chosen], 0.0))
+        """Admit x or not, then drop what has become useless; the newcomer competes with the others."""
+        h = state.hyperparameters
+        wide = inducing.widen(h.kernel, state.points, state.Kux, state.statistics, state.window, x, admit)
+        inverse_L, _ = self._inverse_root(h.kernel, wide.points)
+        keep = self._keep(self._relevance(h.kernel, wide.points, inverse_L, wide.statistics.Phi), wide.points.used)
+        points, Kux, s = inducing.narrow(wide, keep)
         inverse_L, repairs = self._inverse_root(h.kernel, points)
         return replace(
             state,
             points=points,
-            Kux=jnp.where(used, Kux[chosen], 0.0),
+            Kux=Kux,
             statistics=s,
             posterior=replace(state.posterior, inverse_L=inverse_L),
             repaired=state.repaired + repairs,
@@ -329,24 +361,14 @@ class AGP(Model[AGPState]):
 
     # ---- settings put to use -----------------------------------------------------------------------------------------
 
-    def _place(self, kernel: Covariance, memory: Window, filled: int) -> Inducing:
-        X, w = memory.X[:filled], memory.w[:filled]
-        if self.inducing_inputs is not None:
-            missing = self.inducing - self.inducing_inputs.shape[0]
-            U = jnp.pad(jnp.asarray(self.inducing_inputs, X.dtype), ((0, missing), (0, 0)))
-            return Inducing(U, jnp.arange(self.inducing) < self.inducing - missing)
-        if filled == 0:
-            return Inducing(jnp.zeros((self.inducing, X.shape[1]), X.dtype), jnp.zeros(self.inducing, bool))
-        if self.placement == "recent":
-            return inducing.recent(X, w, self.inducing)
-        return inducing.greedy(kernel, X, w, self.inducing)
-
     def _warm_up(self, h: Hyperparameters, points: Inducing, memory: Window) -> tuple[Hyperparameters, Inducing, Array]:
         """Learn from the batch: hyperparameters and, if so set, all the inducing inputs."""
         optimizer = learning.adam(self.warmup_rate)
         free = points.U if self.learn_inducing else ()
         climb = learning.ascend(
-            lambda h, U: self._bound(h, replace(points, U=U) if self.learn_inducing else points, memory),
+            lambda h, U: (
+                self._bound(h, replace(points, U=U) if self.learn_inducing else points, memory) + self._log_prior(h)
+            ),
             h,
             free,
             optimizer,
@@ -356,11 +378,17 @@ class AGP(Model[AGPState]):
         points = replace(points, U=climb.free) if self.learn_inducing else points
         return climb.positive, points, climb.skipped
 
+    def _log_prior(self, h: Hyperparameters) -> Array | float:
+        if self.prior is None:
+            return 0.0
+        start = learning.initial(self.kernel, self.noise, h.noise.shape[0], str(h.noise.dtype))
+        return learning.log_prior(h, start, self.prior)
+
     def _optimizer(self) -> optax.GradientTransformation:
         return learning.adam(self.rate) if self.optimizer is None else self.optimizer
 
     def _jitters(self, like: Array) -> tuple[Array, Array]:
-        relative = 10.0 * jnp.finfo(like.dtype).eps ** 0.5 if self.jitter is None else self.jitter
+        relative = settings.default_jitter(like.dtype) if self.jitter is None else self.jitter
         return jnp.asarray(relative, like.dtype), jnp.asarray(self.absolute_jitter, like.dtype)
 
     def _inverse_root(self, kernel: Covariance, points: Inducing) -> tuple[Array, Array]:
@@ -375,6 +403,10 @@ class AGP(Model[AGPState]):
         return replace(h, noise=jnp.maximum(h.noise, floor))
 
 
+def _zeros(tree: Tree) -> Tree:
+    return jax.tree.map(jnp.zeros_like, tree)
+
+
 def _wait(state: AGPState) -> AGPState:
     """Keep points and hyperparameters; bring the posterior up to date with the statistics."""
     q = bound.posterior(state.posterior.inverse_L, state.statistics, state.hyperparameters.noise)
@@ -387,17 +419,6 @@ def _sum_again(state: AGPState) -> AGPState:
     return replace(state, statistics=bound.statistics(state.Kux, kxx, memory.w, memory.y))
 
 
-def _forgetting(forgetting: ArrayLike | None, attenuation: ArrayLike | None, window: int | None) -> Array:
-    """λ, given as it is or as the attenuation λ^T at the window's far end."""
-    if forgetting is not None:
-        if attenuation is not None:
-            raise ValueError(f"give forgetting or attenuation, not both; got {forgetting!r} and {attenuation!r}")
-        return checks.between("forgetting", forgetting, 0.0, 1.0)
-    if window is None:
-        raise ValueError("forgetting must be given when window is None: there is no far end to attenuate")
-    return checks.between("attenuation", 0.1 if attenuation is None else attenuation, 0.0, 1.0) ** (1.0 / window)
-
-
-def FastAGP(**settings: Any) -> AGP:
+def FastAGP(**options: Any) -> AGP:
     """AGP that takes no gradient step after the warm-up: the paper's fast-AGP."""
-    return AGP(**settings, learn_every=0)
+    return AGP(**options, learn_every=0)

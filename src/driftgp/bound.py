@@ -58,9 +58,9 @@ def _statistics_forward(Kux: Array, kxx: Array, w: Array, y: Array) -> tuple[Sta
 
 
 def _statistics_backward(residuals: tuple[Array, ...], d: Statistics) -> tuple[Array, ...]:
-    """∂F/∂Kux = 2 (∂F/∂Φ) Kux W + (∂F/∂b)(W y)ᵀ, for a symmetric ∂F/∂Φ."""
+    """∂F/∂Kux = 2 (∂F/∂Φ) Kux W + (∂F/∂b)(W y)ᵀ, with the symmetric part of ∂F/∂Φ."""
     Kux, kxx, w, y = residuals
-    G = d.Phi @ Kux  # M×T
+    G = 0.5 * (d.Phi + d.Phi.T) @ Kux  # M×T
     by = d.b @ y.T  # M×T
     dw = d.n + y**2 @ d.yy + jnp.sum(Kux * (G + by), 0) + d.kappa * kxx
     dy = 2.0 * w[:, None] * y * d.yy + w[:, None] * (Kux.T @ d.b)

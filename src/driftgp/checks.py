@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 
 
@@ -25,8 +26,8 @@ def _refuse(name: str, array: np.ndarray, bad: np.ndarray, what: str) -> None:
         raise ValueError(f"{name} must {what}; got {array[first]}{where}")
 
 
-def inputs(name: str, value: Any, width: int | None = None, ndim: int = 2) -> np.ndarray:
-    """Return inputs as N×D (or D): finite and of the width that the model was started with."""
+def inputs(name: str, value: Any, width: int | None = None, ndim: int = 2, *, gaps: bool = False) -> np.ndarray:
+    """Return inputs as N×D (or D): finite (or NaN, where gaps are allowed) and of the width of the model's start."""
     array = real(name, value)
     if array.ndim != ndim:
         shape = "N×D, one row a sample" if ndim == 2 else "D, one number an input"
@@ -35,7 +36,10 @@ def inputs(name: str, value: Any, width: int | None = None, ndim: int = 2) -> np
         raise ValueError(f"{name} must have at least one input; got shape {array.shape}")
     if width is not None and array.shape[-1] != width:
         raise ValueError(f"{name} must have {width} inputs, as the model was started with; got {array.shape[-1]}")
-    _refuse(name, array, ~np.isfinite(array), "be finite (fill gaps in inputs before this call)")
+    if gaps:
+        _refuse(name, array, np.isinf(array), "be finite, or NaN where nothing was observed")
+    else:
+        _refuse(name, array, ~np.isfinite(array), "be finite (fill gaps first, or let the CarryForward wrapper do it)")
     return array
 
 
@@ -66,15 +70,13 @@ def whole(name: str, value: Any, at_least: int) -> int:
 
 def between(name: str, value: Any, low: float, high: float, *, open_low: bool = True) -> Any:
     """Return a number (or an array of them, for a batch of models) within (low, high], or [low, high]."""
-    try:
-        array = np.asarray(value, float)
-    except TypeError:  # a traced value: there is no number to look at yet
+    if isinstance(value, jax.core.Tracer):  # there is no number to look at yet
         return value
-    except ValueError as error:
-        raise ValueError(f"{name} must be a number; got {value!r}") from error
+    array = real(name, value).astype(np.float64)
     inside = (array > low) if open_low else (array >= low)
-    if not np.all(inside & (array <= high)):
-        raise ValueError(f"{name} must lie in {'(' if open_low else '['}{low:g}, {high:g}]; got {value!r}")
+    if not np.all(inside & (array <= high) & np.isfinite(array)):
+        interval = f"{'(' if open_low else '['}{low:g}, {high:g}{']' if np.isfinite(high) else ')'}"
+        raise ValueError(f"{name} must lie in {interval}; got {value!r}")
     return array
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array, lax
 from jax.typing import ArrayLike
 
+from driftgp import checks
 from driftgp.model import Model, State, checked_rows
 from driftgp.prediction import Prediction
 
@@ -48,6 +49,7 @@ def prequential(
     >>> bool(mse(run.prediction, y[100:]) < 0.09)
     True
     """
+    X = checks.inputs("X", X, state.layout.inputs, gaps=state.layout.gaps)
     rows = checked_rows(state.layout, X, y, elapsed)
     with jax.enable_x64(True):
         prediction, state, trace = _compiled(model, state, *rows, watch=watch)
@@ -73,8 +75,13 @@ _compiled = partial(jax.jit, static_argnames="watch")(scan)
 # ---- scores: samples whose target is NaN do not count ----------------------------------------------------------------
 
 
+def _targets(prediction: Prediction, y: ArrayLike) -> np.ndarray:
+    """Targets of the predictions' shape: N×1 against N would broadcast to a score of every pair."""
+    return checks.targets("y", y, np.shape(prediction.mean))
+
+
 def _error(prediction: Prediction, y: ArrayLike) -> np.ndarray:
-    return np.asarray(y) - np.asarray(prediction.mean)
+    return _targets(prediction, y) - np.asarray(prediction.mean)
 
 
 def mse(prediction: Prediction, y: ArrayLike) -> float:
@@ -89,14 +96,14 @@ def mae(prediction: Prediction, y: ArrayLike) -> float:
 
 def mape(prediction: Prediction, y: ArrayLike) -> float:
     """Mean absolute error as a share of the target, in per cent; targets of 0 do not count."""
-    y = np.asarray(y)
+    y = _targets(prediction, y)
     return 100.0 * float(np.nanmean(np.abs(_error(prediction, y)) / np.where(y == 0.0, np.nan, np.abs(y))))
 
 
 def coverage(prediction: Prediction, y: ArrayLike, level: float = 0.95) -> float:
     """Share of targets inside the central interval of a level."""
     low, high = prediction.interval(level)
-    y = np.asarray(y)
+    y = _targets(prediction, y)
     inside = ((low <= y) & (y <= high)).astype(float)
     return float(np.nanmean(np.where(np.isnan(y), np.nan, inside)))
 
@@ -109,12 +116,12 @@ def width(prediction: Prediction, level: float = 0.95) -> float:
 
 def nlpd(prediction: Prediction, y: ArrayLike) -> float:
     """Mean negative log predictive density."""
-    return -float(np.nanmean(prediction.log_prob(y)))
+    return -float(np.nanmean(prediction.log_prob(_targets(prediction, y))))
 
 
 def crps(prediction: Prediction, y: ArrayLike) -> float:
     """Mean continuous ranked probability score."""
-    return float(np.nanmean(prediction.crps(y)))
+    return float(np.nanmean(prediction.crps(_targets(prediction, y))))
 
 
 def scores(prediction: Prediction, y: ArrayLike, level: float = 0.95) -> dict[str, float]:

@@ -6,7 +6,7 @@ nothing to the bound, the statistics or a prediction.
 """
 
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from jax import Array, lax
 
 from driftgp.bound import Statistics
 from driftgp.kernels import Covariance
+from driftgp.window import Window
 
 Relevance = Literal["leave-one-out", "cholesky", "diagonal"]
 RULES: tuple[str, ...] = get_args(Relevance)
@@ -152,7 +153,44 @@ def move_newest(points: Inducing, x: Array) -> Inducing:
     return replace(points, U=jnp.where(here[:, None], x, points.U))
 
 
+class Wide(NamedTuple):
+    """Points, Kux and statistics while there is a slot more than usual."""
+
+    points: Inducing
+    Kux: Array  # (M+1)×T
+    statistics: Statistics
+
+
+def widen(
+    kernel: Covariance, points: Inducing, Kux: Array, s: Statistics, window: Window, x: Array, admit: Array
+) -> Wide:
+    """Add a slot, with x in it if it is admitted, and its row of Kux, Φ and b (eq. update_B_inducing): O(MT)."""
+    row = jnp.where(admit, kernel(x[None], window.X), 0.0)  # 1×T
+    weighted = row * window.w
+    Kux = jnp.concatenate([Kux, row])
+    phi = Kux @ weighted[0]  # M+1
+    Phi = jnp.zeros((phi.size, phi.size), phi.dtype).at[:-1, :-1].set(s.Phi).at[-1].set(phi).at[:, -1].set(phi)
+    wider = Inducing(jnp.concatenate([points.U, x[None]]), jnp.append(points.used, admit))
+    return Wide(wider, Kux, replace(s, Phi=Phi, b=jnp.concatenate([s.b, weighted @ window.y])))
+
+
+def narrow(wide: Wide, keep: Array) -> tuple[Inducing, Array, Statistics]:
+    """Go back to M slots, with the rows of the kept points."""
+    points, Kux, s = wide
+    chosen = compaction(keep)[:-1]
+    used = jnp.arange(chosen.size) < jnp.sum(keep)
+    Phi = jnp.where(used[:, None] & used[None, :], s.Phi[chosen][:, chosen], 0.0)
+    kept = replace(s, Phi=Phi, b=jnp.where(used[:, None], s.b[chosen], 0.0))
+    return Inducing(points.U[chosen], used), jnp.where(used[:, None], Kux[chosen], 0.0), kept
+
+
 # ---- a first set -----------------------------------------------------------------------------------------------------
+
+
+def given(U: Array, size: int) -> Inducing:
+    """Take the points that are given, and leave the other slots free."""
+    free = size - U.shape[0]
+    return Inducing(jnp.pad(U, ((0, free), (0, 0))), jnp.arange(size) < U.shape[0])
 
 
 def greedy(kernel: Covariance, X: Array, w: Array, size: int) -> Inducing:
@@ -164,7 +202,8 @@ def greedy(kernel: Covariance, X: Array, w: Array, size: int) -> Inducing:
         row = kernel(X[i][None], X)[0] - rows[:, i] @ rows
         row = row / jnp.sqrt(jnp.maximum(left[i], jnp.finfo(X.dtype).tiny))
         worthwhile = left[i] > 0.0
-        left = jnp.where(worthwhile, jnp.maximum(left - row**2, 0.0), left).at[i].set(0.0)
+        left = jnp.where(worthwhile, jnp.maximum(left - row**2, 0.0), left)
+        left = jnp.where(jnp.all(X == X[i], -1), 0.0, left)  # nor is a copy of it, for the rounding that is left
         return (left, jnp.where(worthwhile, rows.at[step].set(row), rows)), (i, worthwhile)
 
     prior = jnp.where(w > 0.0, kernel(X), 0.0)

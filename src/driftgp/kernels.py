@@ -51,6 +51,14 @@ def _parameter(name: str) -> Any:
 Parameter = Any
 
 
+def per_input(name: str, parameter: Array, X: Array) -> Array:
+    """Return a parameter that may have an entry for each input, refusing any other number of entries."""
+    if jnp.ndim(parameter) > 0 and jnp.shape(parameter)[-1] != X.shape[-1]:
+        given = jnp.shape(parameter)[-1]
+        raise ValueError(f"{name} must have one entry or one for each of the {X.shape[-1]} inputs; got {given}")
+    return parameter
+
+
 def squared_distance(X: Array, Z: Array) -> Array:
     """Squared Euclidean distances |x − z|², N×K.
 
@@ -145,7 +153,8 @@ class Stationary(Kernel):
         if jnp.ndim(self.lengthscale) == 0:  # scaling the distances is cheaper than scaling the inputs
             r2 = squared_distance(X, Z) / self.lengthscale**2
         else:
-            r2 = squared_distance(X / self.lengthscale, Z / self.lengthscale)
+            lengthscale = per_input("lengthscale", self.lengthscale, X)
+            r2 = squared_distance(X / lengthscale, Z / lengthscale)
         return self.variance * self.shape(r2)  # N×K
 
     def diagonal(self, X: Array) -> Array:
@@ -206,8 +215,9 @@ class Periodic(Kernel):
 
     def gram(self, X: Array, Z: Array) -> Array:
         """Sum over the inputs of the squared sine of each difference."""
-        sine = jnp.sin(jnp.pi * (X[:, None, :] - Z[None, :, :]) / self.period)  # N×K×D
-        return self.variance * jnp.exp(-2.0 * jnp.sum((sine / self.lengthscale) ** 2, -1))
+        period, lengthscale = per_input("period", self.period, X), per_input("lengthscale", self.lengthscale, X)
+        sine = jnp.sin(jnp.pi * (X[:, None, :] - Z[None, :, :]) / period)  # N×K×D
+        return self.variance * jnp.exp(-2.0 * jnp.sum((sine / lengthscale) ** 2, -1))
 
     def diagonal(self, X: Array) -> Array:
         """Return the variance at every point."""
@@ -221,7 +231,7 @@ class Linear(Kernel):
 
     def gram(self, X: Array, Z: Array) -> Array:
         """Weighted inner products."""
-        return (X * self.variance) @ Z.T
+        return (X * per_input("variance", self.variance, X)) @ Z.T
 
     def diagonal(self, X: Array) -> Array:
         """Weighted squared norms."""

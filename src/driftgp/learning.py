@@ -39,6 +39,8 @@ class Climb(NamedTuple):
 
 def float_leaves(tree: Tree) -> Tree:
     """Make every number of a kernel a float array, so that each of them is learned, batched and saved."""
+    if not callable(tree):
+        raise ValueError(f"kernel must be a kernel, one of driftgp.kernels or of tinygp; got {tree!r}")
 
     def convert(leaf: Any) -> Any:
         array = leaf if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf, float)
@@ -52,7 +54,21 @@ def float_leaves(tree: Tree) -> Tree:
 def initial(kernel: Tree, noise: Any, outputs: int, dtype: str) -> Hyperparameters:
     """Hyperparameters to start from, in the precision of the data and with a noise for each output."""
     kernel = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), kernel)
+    if jnp.shape(noise) not in ((), (1,), (outputs,)):
+        raise ValueError(
+            f"noise must be one number or one for each of the {outputs} outputs; got shape {jnp.shape(noise)}"
+        )
     return Hyperparameters(kernel, jnp.broadcast_to(jnp.asarray(noise, dtype), (outputs,)))
+
+
+def log_prior(positive: Any, centre: Any, width: Array) -> Array:
+    """Log density, up to a constant, of independent log-normal parameters around a centre.
+
+    Where the samples say nothing about a parameter (a constant target says nothing about a lengthscale), the bound is
+    flat, and without a prior the parameter drifts to where no later sample can move it any more.
+    """
+    distance = jnp.log(ravel_pytree(positive)[0]) - jnp.log(ravel_pytree(centre)[0])
+    return -0.5 * jnp.sum((distance / width) ** 2)
 
 
 def adam(rate: Array) -> optax.GradientTransformation:

@@ -8,7 +8,7 @@ A new model writes that mathematics once, in `start`, `forecast` and `learn`, wh
 import abc
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
@@ -28,6 +28,7 @@ class Layout:
     inputs: int  # D
     outputs: int | None  # P, or None for a plain number
     dtype: str
+    gaps: bool = False  # whether an input may be NaN
 
     @property
     def columns(self) -> int:
@@ -49,6 +50,23 @@ class State(eqx.Module):
 S = TypeVar("S", bound=State)
 
 
+class Units(eqx.Module):
+    """A centre and a scale for every input and every target: x in these units is (x − centre) / scale."""
+
+    x_centre: Array  # D
+    x_scale: Array  # D
+    y_centre: Array  # P
+    y_scale: Array  # P
+
+    def inputs(self, X: Array) -> Array:
+        """Inputs in these units."""
+        return (X - self.x_centre) / self.x_scale
+
+    def targets(self, y: Array) -> Array:
+        """Targets in these units."""
+        return (y - self.y_centre) / self.y_scale
+
+
 class Model(eqx.Module, Generic[S]):
     """A regression model for a stream. Its fields are settings; what it learns is in the state."""
 
@@ -66,13 +84,32 @@ class Model(eqx.Module, Generic[S]):
     def learn(self, state: S, x: Array, y: Array, elapsed: Array) -> S:
         """State after time `elapsed` and then one sample x (D), y (P); where y is NaN only time has passed."""
 
+    # ---- what a model may provide for checkpoints and wrappers
+
+    @property
+    def fills_gaps(self) -> bool:
+        """Whether inputs may be NaN; else they are refused, or inside a trace count as not observed."""
+        return False
+
+    def essence(self, state: S) -> S:
+        """State with zeros in place of all that `complete` can compute from the rest: what a checkpoint stores."""
+        return state
+
+    def complete(self, state: S) -> S:
+        """Undo `essence`, up to rounding."""
+        return state
+
+    def rescale(self, state: S, units: Units) -> S:  # noqa: ARG002
+        """State as if every sample had come in these units of the present ones; shares of a scale stay as they are."""
+        raise ValueError(f"{type(self).__name__} cannot change the units of what it has learned")
+
     # ---- what users, loops and wrappers call
 
     def init(self, X: ArrayLike, y: ArrayLike) -> S:
         """Warm up on a batch, N×D and N (or N×P for several outputs); N = 0 is a cold start."""
         if traced(self, X, y):
             return _start(self, jnp.asarray(X), jnp.asarray(y))
-        X, y = checked_batch(X, y)
+        X, y = checked_batch(X, y, gaps=self.fills_gaps)
         with jax.enable_x64(True):
             state: S = _compiled_start(self, X, y)
         return state
@@ -81,11 +118,9 @@ class Model(eqx.Module, Generic[S]):
         """Distribution of new targets at the rows of X, N×D."""
         if traced(self, state, X):
             return _forecast(self, state, jnp.asarray(X))
-        X = checks.inputs("X", X, state.layout.inputs)
-        if X.shape[0] == 0:
-            raise ValueError(f"X must have at least one row to predict for; got shape {X.shape}")
+        X = checked_inputs(state.layout, X)
         with jax.enable_x64(True):
-            prediction: Prediction = _compiled_forecast(self, state, X.astype(state.layout.dtype))
+            prediction: Prediction = _compiled_forecast(self, state, X)
         return jax.tree.map(np.asarray, prediction)
 
     def update(self, state: S, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> S:
@@ -104,17 +139,30 @@ class Model(eqx.Module, Generic[S]):
 # ---- from the user's shapes to the model's -------------------------------------------------------------------------
 
 
+def _in_precision(dtype: str, tree: Any) -> Any:
+    """Settings and data in the precision of the state: one float64 setting would turn a float32 state into float64."""
+
+    def convert(leaf: Any) -> Any:
+        return jnp.asarray(leaf, dtype) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else leaf
+
+    return jax.tree.map(convert, tree)
+
+
 def _start(model: Model[S], X: Array, y: Array) -> S:
-    layout = Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None, str(X.dtype))
+    layout = Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None, str(X.dtype), model.fills_gaps)
+    model, y = _in_precision(layout.dtype, (model, y))
     return model.start(layout, X, y.reshape(y.shape[0], layout.columns))
 
 
 def _forecast(model: Model[S], state: S, X: Array) -> Prediction:
+    model, X = _in_precision(state.layout.dtype, (model, X))
     prediction = model.forecast(state, X)
     return prediction if state.layout.outputs else jax.tree.map(partial(jnp.squeeze, axis=-1), prediction)
 
 
 def _learn(model: Model[S], state: S, x: Array, y: Array, elapsed: Array) -> S:
+    model, x, y, elapsed = _in_precision(state.layout.dtype, (model, x, y, elapsed))
+
     def one(state: S, row: tuple[Array, Array, Array]) -> tuple[S, None]:
         x, y, elapsed = row
         return model.learn(state, x, jnp.reshape(y, state.layout.columns), elapsed), None
@@ -132,21 +180,29 @@ _compiled_learn = jax.jit(_learn)
 # ---- checks of direct calls ----------------------------------------------------------------------------------------
 
 
-def checked_batch(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def checked_batch(X: ArrayLike, y: ArrayLike, *, gaps: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return a warm-up batch as arrays of one precision, or refuse it."""
-    X, y = checks.inputs("X", X), checks.real("y", y)
+    X, y = checks.inputs("X", X, gaps=gaps), checks.real("y", y)
     if y.ndim not in (1, 2) or y.shape[0] != X.shape[0] or y.shape[1:] == (0,):
         rows = X.shape[0]
         raise ValueError(f"y must have shape ({rows},) or ({rows}, P), one row for each of X; got shape {y.shape}")
     return X, checks.targets("y", y, y.shape).astype(X.dtype)
 
 
+def checked_inputs(layout: Layout, X: ArrayLike) -> np.ndarray:
+    """Return rows to predict for as an array that fits the state, or refuse them."""
+    X = checks.inputs("X", X, layout.inputs, gaps=layout.gaps)
+    if X.shape[0] == 0:
+        raise ValueError(f"X must have at least one row to predict for; got shape {X.shape}")
+    return X.astype(layout.dtype, copy=False)
+
+
 def checked_rows(layout: Layout, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike) -> tuple[np.ndarray, ...]:
     """Return one sample or several as arrays that fit the state, or refuse them."""
-    dimensions = np.ndim(x)
-    if dimensions not in (1, 2):
-        raise ValueError(f"x must have shape ({layout.inputs},) for one sample or N×D for several; got {np.shape(x)}")
-    x = checks.inputs("x", x, layout.inputs, ndim=dimensions)
+    x = checks.real("x", x)
+    if x.ndim not in (1, 2):
+        raise ValueError(f"x must have shape ({layout.inputs},) for one sample or N×D for several; got {x.shape}")
+    x = checks.inputs("x", x, layout.inputs, ndim=x.ndim, gaps=layout.gaps)
     y = checks.targets("y", y, x.shape[:-1] + layout.target_shape)
     elapsed = checks.elapsed(elapsed, x.shape[:-1])
     return x.astype(layout.dtype), y.astype(layout.dtype), elapsed.astype(layout.dtype)

@@ -31,6 +31,7 @@ def packing_of(tree: Any) -> Packing:
 def pack(tree: Any) -> Packed:
     """Concatenate the leaves of each dtype.
 
+    >>> import numpy as np
     >>> vectors = pack({"a": np.zeros((2, 3), np.float32), "b": np.ones(2, np.float32)})
     >>> [vector.shape for vector in vectors]
     [(8,)]

@@ -24,9 +24,9 @@ def traced(*trees: Any) -> bool:
 
 
 def outer_call(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Make a function of arrays fit for direct calls: compiled, float64 kept, NumPy arrays handed back.
+    """Make a method of a prediction fit for direct calls: compiled, float64 kept, lists taken, NumPy arrays returned.
 
-    Inside another trace the function is called as it is.
+    Inside another trace the method is called as it is.
     """
     compiled = jax.jit(function)
 
@@ -34,8 +34,10 @@ def outer_call(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, 
     def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         if traced(args, kwargs):
             return function(*args, **kwargs)
+        prediction, *arrays = args
+        named = {name: np.asarray(value) for name, value in kwargs.items()}
         with jax.enable_x64(True):
-            result: _Result = jax.tree.map(np.asarray, compiled(*args, **kwargs))
+            result: _Result = jax.tree.map(np.asarray, compiled(prediction, *map(np.asarray, arrays), **named))
         return result
 
     return call
@@ -63,6 +65,10 @@ class Prediction(eqx.Module):
     @abc.abstractmethod
     def crps(self, y: ArrayLike) -> Array:
         """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
+
+    @abc.abstractmethod
+    def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Prediction":
+        """Distribution of scale · y + shift, for a positive scale."""
 
     @property
     def std(self) -> Array:
@@ -110,3 +116,9 @@ class Gaussian(Prediction):
         std = jnp.sqrt(self.variance)
         z = (y - self.mean) / std
         return std * (z * (2.0 * norm.cdf(z) - 1.0) + 2.0 * norm.pdf(z) - jnp.pi**-0.5)
+
+    @outer_call
+    def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Gaussian":
+        """N(scale · m + shift, scale² s²)."""
+        scale, shift = jnp.asarray(scale), jnp.asarray(shift)
+        return Gaussian(scale * self.mean + shift, scale**2 * self.variance, scale**2 * self.noise)

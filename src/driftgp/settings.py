@@ -21,9 +21,7 @@ def forgetting_factor(forgetting: ArrayLike | None, attenuation: ArrayLike | Non
     """
     if forgetting is not None:
         if attenuation is not None:
-            raise ValueError(
-                f"give forgetting or attenuation, not both; got {forgetting!r} and {attenuation!r}"
-            )
+            raise ValueError(f"give forgetting or attenuation, not both; got {forgetting!r} and {attenuation!r}")
         return checks.between("forgetting", forgetting, 0.0, 1.0)
     if window is None:
         raise ValueError("forgetting must be given when window is None: there is no far end to attenuate")
@@ -46,19 +44,13 @@ def inducing_inputs(value: ArrayLike | None, most: int) -> Any:
     return U
 
 
-def place(
-    given: Array | None, placement: str, kernel: Covariance, memory: Window, filled: int, size: int
-) -> Inducing:
+def place(given: Array | None, placement: str, kernel: Covariance, memory: Window, filled: int, size: int) -> Inducing:
     """First inducing points: those given, or some of the first `filled` samples of a window, or none yet."""
     X, w = memory.X[:filled], memory.w[:filled]
     if given is not None:
         if given.shape[1] != X.shape[1]:
-            raise ValueError(
-                f"inducing_inputs must have {X.shape[1]} columns, as many as X; got {given.shape[1]}"
-            )
-        missing = size - given.shape[0]
-        U = jnp.pad(jnp.asarray(given, X.dtype), ((0, missing), (0, 0)))
-        return Inducing(U, jnp.arange(size) < size - missing)
+            raise ValueError(f"inducing_inputs must have {X.shape[1]} columns, as many as X; got {given.shape[1]}")
+        return inducing.given(jnp.asarray(given, X.dtype), size)
     if filled == 0:
-        return Inducing(jnp.zeros((size, X.shape[1]), X.dtype), jnp.zeros(size, bool))
+        return inducing.given(X, size)
     return inducing.recent(X, w, size) if placement == "recent" else inducing.greedy(kernel, X, w, size)

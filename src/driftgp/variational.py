@@ -83,9 +83,7 @@ def divergence(q: Whitened) -> Array:
     return 0.5 * (jnp.sum(q.R**2) + jnp.sum(q.m**2) - q.m.size - log_determinant)
 
 
-def elbo(
-    q: Whitened, A: Array, kxx: Array, w: Array, y: Array, noise: Array, score: Score = "expected"
-) -> Array:
+def elbo(q: Whitened, A: Array, kxx: Array, w: Array, y: Array, noise: Array, score: Score = "expected") -> Array:
     """F(q) (eq. F_SVI_lambda): O(M²N)."""
     rule = expected_log_likelihood if score == "expected" else predictive_log_likelihood
     return w @ jnp.sum(rule(*marginals(q, A, kxx), y, noise), -1) - divergence(q)
@@ -112,6 +110,26 @@ def from_natural(natural: Natural) -> Whitened:
     """Mean and root: with Λ = G Gᵀ the root is G⁻ᵀ."""
     C = inverse_root(natural.precision)  # P×M×M, G⁻¹
     return Whitened(jnp.einsum("pij,pik,kp->jp", C, C, natural.shift), C.mT)
+
+
+def to_natural(m: Array, S: Array) -> Natural:
+    """Natural parameters of q(v) = N(m, S)."""
+    C = inverse_root(S)  # P×M×M
+    precision = C.mT @ C
+    return Natural(precision, jnp.einsum("pij,jp->ip", precision, m))
+
+
+def carry_over(q: Whitened, L: Array, inverse_L: Array) -> tuple[Array, Array]:
+    """Mean and covariance of v after the first inducing point has gone and a new one has come last.
+
+    L is the factor of Kuu before, `inverse_L` the inverse of the one after. The values that stay, u = L v without the
+    first, keep their distribution. The new value has the prior's given the others: its v is N(0, 1), whatever theirs.
+    """
+    C = inverse_L[:-1, :-1]
+    m = C @ (L @ q.m)[1:]  # (M−1)×P
+    root = C @ (L @ q.R)[:, 1:]  # P×(M−1)×M
+    S = jnp.zeros_like(q.R).at[:, -1, -1].set(1.0).at[:, :-1, :-1].set(root @ root.mT)
+    return jnp.pad(m, ((0, 1), (0, 0))), S
 
 
 def posterior(q: Whitened, inverse_L: Array, repairs: Array) -> Posterior:

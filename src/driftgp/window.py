@@ -37,12 +37,14 @@ class Oldest(NamedTuple):
 def fill(X: Array, y: Array, decay: Array, size: int) -> Window:
     """Window holding the last `size` rows of a batch, the newest with weight 1 and λ for every step before it."""
     kept = min(X.shape[0], size)
-    X, y = X[X.shape[0] - kept :], y[y.shape[0] - kept :]
     observed = jnp.all(jnp.isfinite(X), -1) & jnp.all(jnp.isfinite(y), -1)  # N
-    w = jnp.where(observed, decay ** jnp.arange(kept - 1, -1, -1), 0.0).astype(X.dtype)
+    rows = jnp.argsort(observed, stable=True)[X.shape[0] - kept :]  # rows without a target first: the first to go
+    steps = X.shape[0] - 1 - rows  # since each of them
+    X, y, observed = X[rows], y[rows], observed[rows]
+    w = jnp.where(observed, decay**steps, 0.0).astype(X.dtype)
     empty = ((0, size - kept), (0, 0))
     return Window(
-        X=jnp.pad(jnp.where(observed[:, None], X, 0.0), empty),
+        X=jnp.pad(jnp.where(jnp.isfinite(X), X, 0.0), empty),
         y=jnp.pad(jnp.where(observed[:, None], y, 0.0), empty),
         w=jnp.pad(w, empty[0]),
         cursor=jnp.asarray(kept % max(size, 1), jnp.int32),

@@ -1,0 +1,50 @@
+"""The command `driftgp`: a thin shell around the experiments. A new command is a file here and a line below."""
+
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from driftgp.cli import console
+from driftgp.cli.demo import demo
+
+app = typer.Typer(
+    name="driftgp",
+    help="Regression on streams that drift: predictions with honest intervals, sample by sample.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"driftgp {_version()}")
+        raise typer.Exit
+
+
+def _version() -> str:
+    try:
+        return metadata.version("driftgp")
+    except metadata.PackageNotFoundError:
+        return "(not installed: run from its source)"
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def main() -> None:
+    """Run the command line; an error that the library explains is shown as its explanation alone."""
+    try:
+        app()
+    except (ValueError, OSError) as error:
+        console.complain(str(error))
+        raise SystemExit(2) from None

@@ -1,0 +1,99 @@
+"""What goes to the screen: results to standard output; progress, remarks and complaints to standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: key of the row, heading, format; `screen_only` keeps it out of the JSON."""
+
+    key: str
+    heading: str
+    form: str = "{}"
+    screen_only: bool = False
+
+    def show(self, value: Any) -> str:
+        """Write a value, or a dash where there is none."""
+        missing = value is None or (isinstance(value, float) and math.isnan(value))
+        return "–" if missing else self.form.format(value)
+
+
+class Report(Protocol):
+    """Called once for every step done, with a word on what is being done."""
+
+    def __call__(self, doing: str) -> None:
+        """Advance the progress bar."""
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], title: str, caption: str) -> None:
+    """Print rows as a table for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+    for column in columns:
+        table.add_column(column.heading, justify="left" if column.form == "{}" else "right")
+    for row in rows:
+        table.add_row(*(column.show(row[column.key]) for column in columns))
+    Console().print(table)
+
+
+def print_json(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print rows as a JSON list of objects for programs; what is not a finite number is null."""
+    keys = [column.key for column in columns if not column.screen_only]
+    print(json.dumps([{key: _finite(row[key]) for key in keys} for row in rows], indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def progress(steps: int, doing: str) -> Iterator[Report]:
+    """Show a progress bar with the time left while the block runs."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<12}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=_standard_error()) as bar:
+        task = bar.add_task(doing, total=steps)
+        yield lambda doing: bar.update(task, advance=1, description=doing)
+
+
+def remark(text: str) -> None:
+    """Say something that is no result."""
+    _standard_error().print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def complain(text: str) -> None:
+    """Say what is wrong."""
+    _standard_error().print(f"Error: {text}", style="red", highlight=False, markup=False, soft_wrap=True)
+
+
+def _standard_error() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)

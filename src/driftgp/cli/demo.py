@@ -1,0 +1,90 @@
+"""`driftgp demo`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from driftgp.cli import console, process
+from driftgp.cli.console import Column
+
+COLUMNS = (
+    Column("method", "method"),
+    Column("mse", "MSE", "{:.4f}"),
+    Column("coverage", "95 % coverage", "{:.1%}"),
+    Column("nlpd", "NLPD", "{:.3f}"),
+    Column("us_per_step", "µs/step", "{:.0f}"),
+    Column("us_per_call", "µs/call", "{:.0f}"),
+    Column("inducing", "inducing", "{:.1f}", screen_only=True),
+)
+
+
+class Relevance(StrEnum):
+    """The rules of `driftgp.inducing`, named here so that `--help` need not import it."""
+
+    LEAVE_ONE_OUT = "leave-one-out"
+    CHOLESKY = "cholesky"
+    DIAGONAL = "diagonal"
+
+
+def _picture_file(path: Path) -> Path:
+    """Refuse, before anything is computed, a file that could not be written."""
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise typer.BadParameter(f"{path} must end in .png, .pdf or .svg")
+    if not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.absolute().parent} to write {path.name} to")
+    return path
+
+
+def demo(
+    seeds: Annotated[int, typer.Option(min=1, help="Average over this many seeds.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="First seed, the one of the picture.")] = 0,
+    relevance: Annotated[
+        Relevance | None,
+        typer.Option(
+            help="Rule by which inducing points are dropped.", show_default="leave-one-out, or cholesky with --paper"
+        ),
+    ] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="All settings as in the published runs, not only those in print.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option(help="Picture to write: .png, .pdf or .svg.", dir_okay=False, callback=_picture_file)
+    ] = Path("demo.png"),
+    plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Write the picture.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
+) -> None:
+    """Run AGP, fast-AGP, the hybrid and persistence on the toy stream: a table and a picture."""
+    process.prepare_jax()
+    from driftgp.data import toy_stream
+    from driftgp.experiments import comparison, settings
+    from driftgp.experiments import demo as experiment
+
+    chosen = settings.paper("toy") if paper else settings.printed("toy")
+    if relevance is not None:
+        chosen["relevance"] = relevance.value
+    methods = experiment.methods(chosen)
+    streams = [toy_stream(number) for number in range(seed, seed + seeds)]
+    with console.progress(comparison.steps(methods, streams), "compiling") as report:
+        results = comparison.compare(methods, streams, report)
+    rows = [asdict(result.row) for result in results.values()]
+    if as_json:
+        console.print_json(COLUMNS, rows)
+    else:
+        averaged = f"mean of seeds {seed} to {seed + seeds - 1}" if seeds > 1 else f"seed {seed}"
+        console.print_table(
+            COLUMNS,
+            rows,
+            title=f"Toy stream, {streams[0].online} samples one step ahead, {averaged}",
+            caption="coverage: share of samples within 2 standard deviations of the mean\n"
+            "a step: in the compiled loop; a call: predict and update, sample by sample",
+        )
+    if plot:
+        from driftgp import plots
+
+        plots.save(experiment.picture(streams[0], results["AGP"].runs[0], chosen["window"]), output)
+        console.remark(f"wrote {output}")

@@ -1,0 +1,65 @@
+"""A model on a stream: one pass, and how long a sample takes."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from driftgp.data import Stream
+from driftgp.evaluate import Run, prequential
+from driftgp.model import Model
+from driftgp.online import Online
+
+T = TypeVar("T")
+Watch = Callable[[Any], Any]
+
+# The median of a few passes: one of them may be disturbed by whatever else the machine does.
+REPEATS = 5
+
+
+def warm_up(model: Model[Any], stream: Stream) -> Any:
+    """State after the warm-up samples of a stream."""
+    return model.init(stream.X[: stream.warmup], stream.y[: stream.warmup])
+
+
+def follow(model: Model[Any], state: Any, stream: Stream, watch: Watch | None = None) -> Run:
+    """Predict and learn from the samples after the warm-up, one step ahead."""
+    online = slice(stream.warmup, None)
+    return prequential(model, state, stream.X[online], stream.y[online], stream.elapsed[online], watch)
+
+
+def microseconds_per_step(model: Model[Any], state: Any, stream: Stream, watch: Watch | None = None) -> float:
+    """Time of a sample in the compiled loop, predicting and learning."""
+    return _median_microseconds(lambda: None, lambda _: follow(model, state, stream, watch), stream.online)
+
+
+def microseconds_per_call(model: Model[Any], state: Any, stream: Stream) -> float:
+    """Time of a sample that is handed in by itself: one call to predict and one to update."""
+    samples = list(zip(stream.X[stream.warmup :], stream.y[stream.warmup :], strict=True))
+
+    def one_by_one(online: Online[Any]) -> None:
+        for x, y in samples:
+            online.predict(x)
+            online.update(x, y)
+
+    return _median_microseconds(lambda: Online(model, state), one_by_one, stream.online)
+
+
+def inducing_in_use(state: Any) -> float:
+    """Inducing points of a state, NaN for a model that has none."""
+    points = getattr(state, "points", None)
+    return float("nan") if points is None else float(np.sum(points.used))
+
+
+def _median_microseconds(begin: Callable[[], T], run: Callable[[T], object], samples: int) -> float:
+    """Time of `run` for one of its samples; what it starts from is made by `begin`, untimed."""
+    run(begin())  # compiled by now
+    seconds = []
+    for _ in range(REPEATS):
+        beginning = begin()
+        start = time.perf_counter()
+        run(beginning)
+        seconds.append(time.perf_counter() - start)
+    return 1e6 * statistics.median(seconds) / samples

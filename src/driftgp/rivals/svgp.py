@@ -1,0 +1,179 @@
+"""SVGP: stochastic variational inference with mini-batches, on a window.
+
+Hensman, Fusi and Lawrence 2013. The bound of an explicit q(v) = N(m, Λ⁻¹) over the whitened inducing values u = L v is
+a sum over samples, so that a random mini-batch of b of the n samples in the window, scaled by n/b, estimates it without
+bias:
+
+    F(q) ≈ n/b Σ_batch w_i E_q[log N(y_i | f_i, σ²)] − KL(q ‖ N(0, I))
+
+q takes natural-gradient steps, which for Gaussian noise are a convex combination of natural parameters
+
+    Λ ← (1 − ρ) Λ + ρ (I + β n/b A_b W_b A_bᵀ)        Λm ← (1 − ρ) Λm + ρ β n/b A_b W_b y_b
+
+so that Λ is positive definite by construction; inducing inputs, kernel and noise take an Adam step on the same batch.
+With the whole window as the batch and ρ = 1, q is the collapsed optimum at every step. The method has no forgetting of
+its own: λ = 1 by default, the window alone forgets. Inducing points are renewed (see `SparseModel`), and q is carried
+over to those that stay; without it the method does not follow inputs that march on.
+
+Cost of a sample: O(k (M² b + M³)) for k iterations; of a forecast O(M²).
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.typing import ArrayLike
+
+from driftgp import bound, checks, variational
+from driftgp.bound import Posterior
+from driftgp.inducing import Inducing
+from driftgp.kernels import Covariance
+from driftgp.learning import Hyperparameters
+from driftgp.model import Units
+from driftgp.rivals.sparse import SparseModel
+from driftgp.rivals.windowed import Fit, points_of, unforgetting
+from driftgp.variational import Natural
+from driftgp.window import Window
+
+
+class Batch(NamedTuple):
+    """Samples of the window with weights that estimate sums over all of it."""
+
+    X: Array  # b×D
+    y: Array  # b×P
+    w: Array  # b
+
+
+class SVGP(SparseModel):
+    """Sparse GP learned from random mini-batches of the window; the random key is part of the state.
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = SVGP(window=50, inducing=8, batch=16)
+    >>> state = model.init(X, np.sin(6 * X[:, 0]))
+    >>> bool(abs(model.predict(state, X[:1]).mean[0]) < 0.3)
+    True
+    """
+
+    natural_rate: Array
+    seed: Array
+    batch: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        kernel: Covariance | None = None,
+        *,
+        batch: int = 32,
+        natural_rate: ArrayLike = 0.2,
+        seed: ArrayLike = 0,
+        iterations: int = 10,
+        rate: ArrayLike = 0.01,
+        restart: bool = False,
+        **shared: Any,
+    ) -> None:
+        """Take the settings.
+
+        Args:
+            kernel: covariance with its starting parameters; squared exponential by default.
+            batch: samples in a mini-batch b.
+            natural_rate: ρ, the size of the natural-gradient step.
+            seed: of the random mini-batches, a whole number.
+            iterations: mini-batches a sample.
+            rate: Adam's rate.
+            restart: start Adam afresh at every sample, or carry its averages along, which mini-batches need.
+            shared: settings of `SparseModel` and `WindowedModel`.
+        """
+        super().__init__(kernel, iterations=iterations, rate=rate, restart=restart, **unforgetting(shared))
+        self.batch = min(checks.whole("batch", batch, 1), self.window)
+        self.natural_rate = checks.between("natural_rate", natural_rate, 0.0, 1.0)
+        self.seed = _seed(seed)
+
+    def begin(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
+        """Begin with q at the prior."""
+        points, M, P = self.place(h, memory, filled), self.inducing, h.noise.shape[0]
+        precision = jnp.broadcast_to(jnp.eye(M, dtype=memory.w.dtype), (P, M, M))
+        q = Natural(precision, jnp.zeros((M, P), memory.w.dtype))
+        return (points.U,), (*self.beginning(points), q, jax.random.PRNGKey(self.seed))
+
+    def move(self, fit: Fit, U: Array) -> Fit:
+        """Carry q over to the points that stay."""
+        moved = replace(fit, free=(U,))
+        used, age, q, key = fit.rest
+        L, inverse_L = bound.cholesky(self.gram(fit))[0], self.root(moved)[0]
+        q = variational.to_natural(*variational.carry_over(variational.from_natural(q), L, inverse_L))
+        return replace(moved, rest=(used, age, q, key))
+
+    def revalue(self, fit: Fit, moved: Fit, units: Units) -> Fit:
+        """The mean of the inducing values in the new units; their covariance is a share of a unit and stays."""
+        L, inverse_L = bound.cholesky(self.gram(fit))[0], self.root(moved)[0]
+        used, age, natural, key = fit.rest
+        m = inverse_L @ units.targets(L @ variational.from_natural(natural).m)
+        natural = Natural(natural.precision, jnp.einsum("pij,jp->ip", natural.precision, m))
+        return replace(moved, rest=(used, age, natural, key))
+
+    def climb(self, fit: Fit, memory: Window, rate: Array, iterations: int) -> Fit:
+        """One mini-batch after another."""
+
+        def iteration(fit: Fit, _: None) -> tuple[Fit, None]:
+            used, age, q, key = fit.rest
+            key, now = jax.random.split(key)
+            batch = draw(now, memory, self.batch)
+            q = self._natural_step(fit, q, batch)
+            fit = replace(fit, rest=(used, age, q, key))
+            return self.ascend(self._objective(fit, batch), fit, memory, rate, 1), None
+
+        return lax.scan(iteration, fit, length=iterations)[0]
+
+    def _natural_step(self, fit: Fit, q: Natural, batch: Batch) -> Natural:
+        h = fit.hyperparameters
+        Kuu, Kux = self.grams(h, points_of(fit), batch.X)
+        A = variational.inverse_root(Kuu) @ Kux  # M×b
+        target = variational.optimum(A, batch.w, batch.y, h.noise)
+        rho = jnp.asarray(self.natural_rate, A.dtype)
+        stepped = jax.tree.map(lambda old, new: (1.0 - rho) * old + rho * new, q, target)
+        finite = jnp.all(jnp.isfinite(stepped.precision)) & jnp.all(jnp.isfinite(stepped.shift))
+        kept: Natural = jax.tree.map(lambda new, old: jnp.where(finite, new, old), stepped, q)
+        return kept
+
+    def _objective(self, fit: Fit, batch: Batch) -> Any:
+        used, _, natural, _ = fit.rest
+        q = variational.from_natural(natural)
+
+        def objective(h: Hyperparameters, free: tuple[Array]) -> Array:
+            Kuu, Kux = self.grams(h, Inducing(free[0], used), batch.X)
+            A = variational.inverse_root(Kuu) @ Kux  # M×b
+            return variational.elbo(q, A, h.kernel(batch.X), batch.w, batch.y, h.noise)
+
+        return objective
+
+    def condition(self, fit: Fit, memory: Window) -> tuple[Posterior, Array]:  # noqa: ARG002
+        """Predictions follow from q alone."""
+        inverse_L, repairs = self.root(fit)
+        q = variational.from_natural(fit.rest[2])
+        return variational.posterior(q, inverse_L, repairs), repairs
+
+
+def _seed(value: ArrayLike) -> Any:
+    if isinstance(value, jax.core.Tracer):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu" or np.any((array < 0) | (array >= 2**32)):
+        raise ValueError(f"seed must be a whole number from 0 to 2**32 − 1; got {value!r}")
+    return array.astype(np.uint32)
+
+
+def draw(key: Array, memory: Window, size: int) -> Batch:
+    """Samples of the window at random, each at most once; with as many as there are, all of them.
+
+    The largest of independent uniform numbers, one a slot, are a sample without replacement.
+    """
+    filled = memory.w > 0.0
+    lots = jnp.where(filled, jax.random.uniform(key, filled.shape, memory.w.dtype), -1.0)
+    chosen = lax.top_k(lots, size)[1]  # an empty slot, if it comes to that, has weight 0
+    n = jnp.sum(filled)
+    scale = n / jnp.maximum(jnp.minimum(n, size), 1)
+    return Batch(memory.X[chosen], memory.y[chosen], memory.w[chosen] * scale.astype(memory.w.dtype))

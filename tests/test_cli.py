@@ -1,0 +1,217 @@
+"""The command line: what reaches standard output, and what is refused. The numbers themselves are tested elsewhere."""
+
+import json
+import math
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from driftgp import cli
+from driftgp.cli import console, process
+from driftgp.cli.demo import Relevance
+from driftgp.experiments import comparison, measure, settings
+from driftgp.experiments import demo as experiment
+from driftgp.experiments.comparison import Method
+from driftgp.inducing import RULES
+from driftgp.rivals.persistence import Persistence
+
+METHODS = ["AGP", "fast-AGP", "hybrid", "persistence"]
+KEYS = ["method", "mse", "coverage", "nlpd", "us_per_step", "us_per_call"]
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    """Run where a forgotten picture does no harm, and leave the JAX of the test process as it is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(process, "prepare_jax", lambda: None)
+
+
+@pytest.fixture
+def _quick(monkeypatch):
+    """Have in place of every method what compiles at once."""
+
+    def look(_):
+        return experiment.Glimpse(jnp.ones((2, 1)), jnp.array([True, False]), *jnp.ones(3))
+
+    monkeypatch.setattr(measure, "REPEATS", 1)
+    methods = [Method(name, Persistence(), look if name == "AGP" else None) for name in METHODS]
+    monkeypatch.setattr(experiment, "methods", lambda _: methods)
+
+
+@pytest.fixture
+def _nothing_computed(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("computed before the options were checked")
+
+    monkeypatch.setattr(comparison, "compare", refuse)
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.app, list(arguments))
+
+
+def test_the_demo_compares_what_it_promises():
+    assert [method.name for method in experiment.methods({})] == METHODS
+    assert [getattr(method.model, "learn_every", None) for method in experiment.methods({})] == [1, 0, 10, None]
+
+
+def test_the_picture_finds_in_a_state_what_it_shows():
+    agp = experiment.methods(settings.printed("toy"))[0]
+    X, y = np.zeros((100, 1)), np.zeros(100)
+    seen = jax.eval_shape(lambda X, y: experiment.glimpse(agp.model.init(X, y)), X, y)
+    assert agp.watch is experiment.glimpse
+    assert [leaf.shape for leaf in seen] == [(10, 1), (10,), (), (), ()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "relevance", "admission"),
+    [
+        ((), None, None),
+        (("--relevance", "diagonal"), "diagonal", None),
+        (("--paper",), "cholesky", "published"),
+        (("--paper", "--relevance", "diagonal"), "diagonal", "published"),
+    ],
+)
+def test_an_option_reaches_the_model(monkeypatch, arguments, relevance, admission):
+    chosen = {}
+
+    def remember(settings):
+        chosen.update(settings)
+        return []
+
+    monkeypatch.setattr(experiment, "methods", remember)
+    assert run("demo", "--no-plot", "--json", *arguments).stdout == "[]\n"
+    assert chosen["window"] == 100
+    assert (chosen.get("relevance"), chosen.get("admission")) == (relevance, admission)
+
+
+@pytest.mark.usefixtures("_quick")
+def test_a_program_reading_json_meets_nothing_else_on_standard_output(tmp_path):
+    result = run("demo", "--json", "--seeds", "2", "--output", "picture.png")
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)
+    assert [row["method"] for row in rows] == METHODS
+    assert all(list(row) == KEYS for row in rows)
+    assert all(math.isfinite(row[key]) and row[key] > 0 for row in rows for key in KEYS[1:] if key != "nlpd")
+    assert all(0 <= row["coverage"] <= 1 for row in rows)
+    assert "picture.png" in result.stderr
+    assert (tmp_path / "picture.png").read_bytes().startswith(PNG)
+    assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
+
+
+@pytest.mark.usefixtures("_quick")
+def test_a_reader_of_the_table_finds_every_method_and_no_picture_that_was_not_asked_for(tmp_path):
+    result = run("demo", "--no-plot", "--seed", "7")
+    assert result.exit_code == 0, result.stderr
+    assert all(name in result.stdout for name in METHODS)
+    assert "seed 7" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def unboxed(message: str) -> str:
+    """An error message without the frame that typer draws around it and the breaks that fit it in."""
+    return "".join(character for character in message if character not in "│╭╮╰╯─\n ")
+
+
+@pytest.mark.usefixtures("_nothing_computed")
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--seeds", "0"], "--seeds"),
+        (["--seed", "-1"], "--seed"),
+        (["--seed", "one"], "--seed"),
+        (["--relevance", "guess"], "leave-one-out"),
+        (["--output", "nowhere/demo.png"], "nowhere"),
+        (["--output", "demo.txt"], ".png"),
+        (["--frobnicate"], "--frobnicate"),
+    ],
+)
+def test_a_bad_option_is_refused_by_name_before_anything_is_computed(arguments, named):
+    result = run("demo", *arguments)
+    assert result.exit_code == 2
+    assert named in unboxed(result.stderr)
+    assert result.stdout == ""
+
+
+@pytest.mark.usefixtures("_nothing_computed")
+def test_an_error_that_the_library_explains_comes_without_a_traceback(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["driftgp", "demo", "--seed", str(2**32)])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    output = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert "seed is 4294967296" in output.err
+    assert "Traceback" not in output.err
+    assert output.out == ""
+
+
+def test_the_rules_that_the_command_offers_are_those_of_the_library():
+    assert tuple(Relevance) == RULES
+
+
+def test_help_and_version_answer():
+    assert "demo" in run("--help").stdout
+    assert "--seeds" in run("demo", "--help").stdout
+    assert run("--version").stdout.startswith("driftgp ")
+
+
+def test_help_does_not_wait_for_heavy_libraries():
+    heavy = "{'matplotlib', 'polars', 'rich.progress', 'driftgp.experiments', 'driftgp.rivals', 'driftgp.plots'}"
+    script = f"import sys, driftgp.cli; print(sorted({heavy} & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_json_has_null_where_there_is_no_number(capsys):
+    columns = [console.Column("value", "value"), console.Column("hidden", "", screen_only=True)]
+    console.print_json(columns, [{"value": float("nan"), "hidden": 1}, {"value": 0.5, "hidden": 2}])
+    assert json.loads(capsys.readouterr().out) == [{"value": None}, {"value": 0.5}]
+
+
+class TestProcess:
+    """The settings of JAX, recorded instead of made: they are for a process of the command line alone."""
+
+    @pytest.fixture
+    def made(self, monkeypatch):
+        monkeypatch.undo()  # the real `prepare_jax` again
+        made = {}
+        monkeypatch.setattr(type(jax.config), "update", lambda _, name, value: made.update({name: value}))
+        monkeypatch.setenv("NPROC", "1")
+        return made
+
+    def test_compiled_programs_are_kept_for_the_next_run(self, made, monkeypatch, tmp_path):
+        monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+        monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path / "cache")
+        process.prepare_jax()
+        assert made["jax_compilation_cache_dir"] == str(tmp_path / "cache" / "jax")
+        assert made["jax_persistent_cache_min_compile_time_secs"] == 0
+        assert (tmp_path / "cache" / "jax").stat().st_mode & 0o077 == 0  # code is loaded from there: nobody else's
+
+    def test_a_folder_that_the_user_chose_stays(self, made, monkeypatch):
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "elsewhere")
+        process.prepare_jax()
+        assert made == {"jax_cpu_enable_async_dispatch": False}
+
+    def test_a_home_that_cannot_be_written_is_no_error(self, made, monkeypatch, tmp_path):
+        (tmp_path / "file").touch()
+        monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+        monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path / "file")
+        process.prepare_jax()
+        assert "jax_compilation_cache_dir" not in made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", [(), ("--relevance", "cholesky"), ("--paper",)], ids=" ".join)
+def test_the_demo_shows_what_the_paper_shows(setting):
+    result = run("demo", "--json", "--no-plot", "--seeds", "20", *setting)
+    rows = {row["method"]: row for row in json.loads(result.stdout)}
+    assert rows["AGP"]["mse"] <= 0.062
+    assert 0.945 <= rows["AGP"]["coverage"] <= 0.965
+    assert 0.19 <= rows["fast-AGP"]["mse"] <= 0.23
+    assert 0.69 <= rows["fast-AGP"]["coverage"] <= 0.75
