@@ -1,7 +1,6 @@
 """Prequential evaluation: predict each sample before learning from it, and score what was predicted."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -10,6 +9,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from driftgp import checks
+from driftgp.loops import compile_outer
 from driftgp.model import Model, State, checked_rows
 from driftgp.prediction import Prediction
 
@@ -69,7 +69,7 @@ def scan(model: Model[S], state: S, X: Array, y: Array, elapsed: Array, watch: C
     return Run(prediction, state, trace)
 
 
-_compiled = partial(jax.jit, static_argnames="watch")(scan)
+_compiled = compile_outer(scan, static_argnames="watch")
 
 
 # ---- scores: samples whose target is NaN do not count ----------------------------------------------------------------

@@ -1,12 +1,18 @@
 """Control flow that the compiler can keep in place."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
+import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 Tree = TypeVar("Tree")
+
+# For calls from outside: the matrices of a step are small, and handing a part of one to another thread costs more
+# than computing it. Many models use the cores better, one thread each.
+compile_outer = partial(jax.jit, compiler_options={"xla_cpu_multi_thread_eigen": False})
 
 
 def only_if(condition: Array, function: Callable[[Tree], Tree], tree: Tree) -> Tree:

@@ -18,6 +18,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from driftgp import checks
+from driftgp.loops import compile_outer
 from driftgp.prediction import Prediction, traced
 
 
@@ -172,9 +173,9 @@ def _learn(model: Model[S], state: S, x: Array, y: Array, elapsed: Array) -> S:
     return lax.scan(one, state, (x, y, jnp.broadcast_to(elapsed, x.shape[:1])))[0]
 
 
-_compiled_start = jax.jit(_start)
-_compiled_forecast = jax.jit(_forecast)
-_compiled_learn = jax.jit(_learn)
+_compiled_start = compile_outer(_start)
+_compiled_forecast = compile_outer(_forecast)
+_compiled_learn = compile_outer(_learn)
 
 
 # ---- checks of direct calls ----------------------------------------------------------------------------------------

@@ -4,9 +4,9 @@ The state travels in and out of the compiled step as one flat array per dtype: p
 than the arithmetic of a step.
 """
 
-from collections.abc import Hashable
-from functools import partial
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,9 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from driftgp import checks
+from driftgp.loops import compile_outer
 from driftgp.model import Model, State, checked_inputs, checked_rows
-from driftgp.packing import Packing, pack, packing_of, unpack
+from driftgp.packing import Packed, Packing, pack, packing_of, unpack
 from driftgp.prediction import Prediction
 
 S = TypeVar("S", bound=State)
@@ -43,29 +44,30 @@ class Online(Generic[S]):
         self.model = model
         self._layout = state.layout
         with jax.enable_x64(True):
-            self._settings, self._model_packing = pack(model), packing_of(model)
-            self._packed, self._state_packing = pack(state), packing_of(state)
+            self._settings, self._packed = pack(model), pack(state)
+        self._packing = packing_of(state)
+        self._steps = _steps(packing_of(model), self._packing)
 
     @property
     def state(self) -> S:
         """The state as it is now."""
         with jax.enable_x64(True):
             # a copy: the next update gives the vectors' memory away
-            state: S = unpack(self._state_packing, jax.tree.map(jnp.copy, self._packed))
+            state: S = unpack(self._packing, jax.tree.map(jnp.copy, self._packed))
         return state
 
     def predict(self, x: ArrayLike) -> Prediction:
         """Distribution of the target at one row x (D), or at the rows of X (N×D)."""
         X = checked_inputs(self._layout, np.atleast_2d(checks.real("X", x)))
         with jax.enable_x64(True):
-            prediction: Prediction = _predict(self._model_packing, self._state_packing, self._settings, self._packed, X)
+            prediction = self._steps.predict(self._settings, self._packed, X)
         return jax.tree.map(np.asarray, prediction)
 
     def update(self, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> None:
         """Learn from one sample or from several rows, as `Model.update` does."""
         rows = checked_rows(self._layout, x, y, elapsed)
         with jax.enable_x64(True):
-            self._packed = _update(self._model_packing, self._state_packing, self._settings, self._packed, *rows)
+            self._packed = self._steps.update(self._settings, self._packed, *rows)
 
 
 class LateLabels(Generic[S]):
@@ -123,13 +125,21 @@ class LateLabels(Generic[S]):
         return True
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _predict(model: Packing, state: Packing, settings: Any, packed: Any, X: Array) -> Prediction:
-    unpacked: Model[Any] = unpack(model, settings)
-    return unpacked.predict(unpack(state, packed), X)
+class _Steps(NamedTuple):
+    predict: Callable[..., Prediction]
+    update: Callable[..., Packed]
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=3)
-def _update(model: Packing, state: Packing, settings: Any, packed: Any, x: Array, y: Array, elapsed: Array) -> Any:
-    unpacked: Model[Any] = unpack(model, settings)
-    return pack(unpacked.update(unpack(state, packed), x, y, elapsed))
+@lru_cache(maxsize=64)
+def _steps(model: Packing, state: Packing) -> _Steps:
+    """The two compiled functions for trees of these structures, looked up once and not at every call."""
+
+    def predict(settings: Packed, packed: Packed, X: Array) -> Prediction:
+        unpacked: Model[Any] = unpack(model, settings)
+        return unpacked.predict(unpack(state, packed), X)
+
+    def update(settings: Packed, packed: Packed, x: Array, y: Array, elapsed: Array) -> Packed:
+        unpacked: Model[Any] = unpack(model, settings)
+        return pack(unpacked.update(unpack(state, packed), x, y, elapsed))
+
+    return _Steps(compile_outer(predict), compile_outer(update, donate_argnums=1))
