@@ -13,8 +13,11 @@ import numpy as np
 from driftgp.agp import AGP, FastAGP
 from driftgp.kernels import SE, Matern32
 from driftgp.model import Model
+from driftgp.rivals import AGPVSI, DTC, FITC, KRLST, OSGP, SVGP, WISKI, WVSGP, ExactWindow, LastKMean, Persistence
+from driftgp.wrappers import CarryForward, Standardize, Watched
 
 SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "noise": 0.1, "warmup_iterations": 5}
+DENSE = {name: value for name, value in SMALL.items() if name != "inducing"}
 CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
 
@@ -35,4 +38,21 @@ CATALOGUE: dict[str, Entry] = {
     "windowless fast-AGP": Entry(
         lambda: FastAGP(kernel=SE(0.5), **SMALL | {"window": None}, forgetting=0.9, inducing_inputs=CORNERS)
     ),
+    "Standardize": Entry(lambda: Standardize(AGP(SE(1.0), **SMALL), adapt=0.95)),
+    "CarryForward": Entry(lambda: CarryForward(FastAGP(kernel=SE(0.5), **SMALL))),
+    "Watched": Entry(lambda: Watched(FastAGP(kernel=SE(0.5), **SMALL))),
+    "persistence": Entry(Persistence),
+    "persistence by column": Entry(lambda: Persistence(column=1), outputs=False),
+    "last-k mean": Entry(lambda: LastKMean(k=3)),
+    "exact window": Entry(lambda: ExactWindow(SE(0.5), **DENSE)),
+    "w-VSGP": Entry(lambda: WVSGP(SE(0.5), iterations=3, score="predictive", **SMALL)),
+    "AGP-VSI": Entry(lambda: AGPVSI(SE([0.5, 0.8]), iterations=3, renew=3, **SMALL)),
+    "SVGP": Entry(lambda: SVGP(SE(0.5), iterations=2, batch=5, **SMALL)),
+    "FITC": Entry(lambda: FITC(Matern32(0.5), **SMALL)),
+    "DTC": Entry(lambda: DTC(SE(0.5), restart=False, **SMALL)),
+    "OSGP": Entry(lambda: OSGP(SE(0.5), inducing=4, noise=0.1, warmup_iterations=5), forgets=False),
+    "WISKI": Entry(
+        lambda: WISKI(SE(0.5), grid=6, bounds=[[-1.0, 2.0], [-1.0, 2.0]], noise=0.1, warmup_iterations=5), forgets=False
+    ),
+    "KRLS-T": Entry(lambda: KRLST(SE(0.5), dictionary=4, noise=0.1, warmup_iterations=5)),
 }

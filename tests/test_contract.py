@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from driftgp import evaluate
+from driftgp import checkpoint, evaluate
 from driftgp import model as contract
 from tests.catalogue import CATALOGUE, Entry
 
@@ -117,7 +117,8 @@ def test_an_update_changes_the_prediction_and_not_the_state_it_was_given(model, 
     before = snapshot(state)
     after = model.update(state, NEW_X[0], NEW_Y[0] + 1.0)
     assert_same(state, before)
-    assert not np.allclose(model.predict(after, PROBES).mean, model.predict(state, PROBES).mean, rtol=1e-6)
+    new, old = model.predict(after, PROBES), model.predict(state, PROBES)
+    assert not (np.allclose(new.mean, old.mean, rtol=1e-6) and np.allclose(new.variance, old.variance, rtol=1e-6))
 
 
 def test_nothing_grows(model, state):
@@ -255,6 +256,15 @@ def test_a_state_is_its_arrays(model, state):
     original = jax.tree.unflatten(structure, leaves)
     assert_same(model.predict(restored, PROBES), model.predict(original, PROBES))
     assert_same(model.update(restored, NEW_X[1], NEW_Y[1]), model.update(original, NEW_X[1], NEW_Y[1]))
+
+
+def test_resumes_from_a_checkpoint_bit_for_bit(model, state):
+    stopped = model.update(model.update(state, NEW_X, NEW_Y), NEW_X[0], np.nan)
+    restored = checkpoint.restore(model, checkpoint.to_bytes(model, stopped))
+    assert restored.exact
+    assert signature(restored.state) == signature(stopped)
+    assert_same(restored.state, stopped)
+    assert_same(model.update(restored.state, NEW_X[1], NEW_Y[1]), model.update(stopped, NEW_X[1], NEW_Y[1]))
 
 
 @pytest.mark.parametrize(

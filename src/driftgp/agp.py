@@ -149,6 +149,8 @@ class AGP(Model[AGPState]):
         self.forgetting = settings.forgetting_factor(forgetting, attenuation, self.window)
         self.relevance = checks.choice("relevance", relevance, RULES)  # type: ignore[assignment]
         self.iterations = checks.whole("iterations", iterations, 1)
+        if not isinstance(optimizer, optax.GradientTransformation | None):
+            raise ValueError(f"optimizer must be an optax optimiser, such as optax.adam(0.01); got {optimizer!r}")
         if optimizer is not None and rate is not None:
             raise ValueError(f"rate must be left out when an optimizer is given, which has its own; got {rate!r}")
         self.rate = checks.between("rate", 0.05 if rate is None else rate, 0.0, np.inf)
@@ -169,6 +171,11 @@ class AGP(Model[AGPState]):
 
     def start(self, layout: Layout, X: Array, y: Array) -> AGPState:
         """Place inducing points on the batch and learn from it for a while."""
+        if self.window is None and self.inducing_inputs is None and X.shape[0] == 0:
+            raise ValueError(
+                f"X must not be empty when window is None and no inducing_inputs are given: there would never be an "
+                f"inducing point; got shape {X.shape}"
+            )
         h = learning.initial(self.kernel, self.noise, layout.columns, layout.dtype)
         memory = window.fill(X, y, self.forgetting, X.shape[0] if self.window is None else self.window)
         filled = min(X.shape[0], memory.size)

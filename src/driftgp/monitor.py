@@ -13,6 +13,10 @@ from driftgp.prediction import Prediction, traced
 
 # No alarm before so many scores: until then nobody knows what is usual.
 _USUAL = 30
+# A score is taken to be at most so many nats below that of the forecast's mean: one wild target is one bad score.
+_WORST = 20.0
+# Log scores that all but agree are taken to spread by this much (those of a normal law by 0.71).
+_LEAST_SPREAD = 0.5
 
 
 class MonitorState(eqx.Module):
@@ -27,8 +31,9 @@ class MonitorState(eqx.Module):
     products: Array  # lags×P, of residuals so many samples apart
     score: Array  # mean log score of late
     usual: Array  # mean log score since the last alarm
+    variance: Array  # of it
     since: Array  # scores since the last alarm
-    shortfall: Array  # Page–Hinkley statistic, in nats
+    shortfall: Array  # Page–Hinkley statistic, in standard deviations of the log score
     alarms: Array
     alarmed: Array  # `scored` at the last alarm; 0 before the first
 
@@ -37,13 +42,14 @@ class Monitor(eqx.Module):
     """Standardised residuals, their running mean, square and autocorrelation, and a drift alarm on the log score.
 
     With e = (y − mean)/std and running means of memory 1/(1 − γ), a model that is right has mean 0, square 1 and no
-    autocorrelation. The alarm is Page and Hinkley's test for a fall of the log score s_t under its mean s̄ so far:
+    autocorrelation. The alarm is Page and Hinkley's test for a fall of the log score s_t below s̄, its mean since the
+    last alarm, in units of its standard deviation d:
 
-        g ← max(0, g + (s̄ − s_t) − slack),   alarm if g > threshold,   then g = 0 and s̄ starts anew
+        g ← max(0, g + (s̄ − s_t)/d − slack),   alarm if g > threshold,   then g = 0 and s̄ and d start anew
 
-    For a Gaussian, s̄ − s_t is about (e² − 1)/2. One sample counts for a quarter of the threshold at most, so that no
-    single outlier raises an alarm. With slack ¼ and threshold 20 nats a model that is right has a false alarm in some
-    10⁵ samples, and residuals that are suddenly twice as large raise one after about 16 samples.
+    A score counts as no lower than 20 nats below that of the forecast's own mean, and one sample for a quarter of the
+    threshold at most, so that a single outlier raises no alarm. A model that is right has a false alarm in about 10⁵
+    samples; errors that are suddenly twice as large raise one after about 18, three times as large after 10.
 
     >>> import numpy as np
     >>> from driftgp.prediction import Gaussian
@@ -61,15 +67,13 @@ class Monitor(eqx.Module):
     threshold: Array
     lags: int = eqx.field(static=True)
 
-    def __init__(
-        self, *, forgetting: float = 0.99, slack: float = 0.25, threshold: float = 20.0, lags: int = 1
-    ) -> None:
+    def __init__(self, *, forgetting: float = 0.99, slack: float = 0.4, threshold: float = 15.0, lags: int = 1) -> None:
         """Take the settings.
 
         Args:
             forgetting: γ of the running means.
-            slack: fall of the log score, in nats, that is not worth an alarm.
-            threshold: accumulated fall, in nats, that raises it.
+            slack: fall of the log score, in standard deviations, that is not worth an alarm.
+            threshold: accumulated fall, in standard deviations, that raises it.
             lags: autocorrelations at 1, 2, …, lags samples.
         """
         self.forgetting = checks.between("forgetting", forgetting, 0.0, 1.0)
@@ -92,6 +96,7 @@ class Monitor(eqx.Module):
             products=lagged,
             score=number,
             usual=number,
+            variance=number,
             since=count,
             shortfall=number,
             alarms=count,
@@ -126,18 +131,14 @@ class Monitor(eqx.Module):
 
 def _score(monitor: Monitor, state: MonitorState, prediction: Prediction, y: Array) -> MonitorState:
     residual = jnp.ravel((y - prediction.mean) / prediction.std)  # P
-    score = jnp.mean(prediction.log_prob(y))
+    worst = prediction.log_prob(prediction.mean) - _WORST
+    score = jnp.mean(jnp.where(jnp.isnan(y), jnp.nan, jnp.maximum(prediction.log_prob(y), worst)))
     before = jnp.concatenate([state.residual[None], state.before[:-1]])  # lags×P
     weight = monitor.forgetting * state.weight + 1.0
 
     def towards(old: Array, new: Array) -> Array:
         return old + (new - old) / weight
 
-    most = monitor.threshold / 4.0
-    since = state.since + 1
-    fall = jnp.clip(jnp.where(state.since > 0, state.usual - score, 0.0), -most, most)
-    shortfall = jnp.where(since > _USUAL, jnp.maximum(state.shortfall + fall - monitor.slack, 0.0), 0.0)
-    alarm = shortfall > monitor.threshold
     updated = MonitorState(
         scored=state.scored + 1,
         residual=residual,
@@ -147,14 +148,28 @@ def _score(monitor: Monitor, state: MonitorState, prediction: Prediction, y: Arr
         square=towards(state.square, residual**2),
         products=towards(state.products, residual * before),
         score=towards(state.score, score),
-        usual=jnp.where(state.since > 0, state.usual - fall / since, score),
-        since=jnp.where(alarm, 0, since),
-        shortfall=jnp.where(alarm, 0.0, shortfall),
-        alarms=state.alarms + alarm,
-        alarmed=jnp.where(alarm, state.scored + 1, state.alarmed),
+        **_test(monitor, state, score),
     )
     scored = jnp.isfinite(score)  # not where y is missing
     return jax.tree.map(lambda new, old: jnp.where(scored, new.astype(old.dtype), old), updated, state)
+
+
+def _test(monitor: Monitor, state: MonitorState, score: Array) -> dict[str, Array]:
+    """One step of Page and Hinkley's test."""
+    most = monitor.threshold / 4.0
+    since = state.since + 1
+    fall = jnp.where(state.since > 0, state.usual - score, 0.0)
+    standardised = jnp.clip(fall / jnp.maximum(jnp.sqrt(state.variance), _LEAST_SPREAD), -most, most)
+    shortfall = jnp.where(since > _USUAL, jnp.maximum(state.shortfall + standardised - monitor.slack, 0.0), 0.0)
+    alarm = shortfall > monitor.threshold
+    return {
+        "usual": jnp.where(state.since > 0, state.usual - fall / since, score),
+        "variance": jnp.where(state.since > 0, (1.0 - 1.0 / since) * (state.variance + fall**2 / since), 0.0),
+        "since": jnp.where(alarm, 0, since),
+        "shortfall": jnp.where(alarm, 0.0, shortfall),
+        "alarms": state.alarms + alarm,
+        "alarmed": jnp.where(alarm, state.scored + 1, state.alarmed),
+    }
 
 
 _compiled_score = jax.jit(_score)

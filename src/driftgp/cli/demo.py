@@ -10,17 +10,7 @@ from typing import Annotated
 import typer
 
 from driftgp.cli import console, process
-from driftgp.cli.console import Column
-
-COLUMNS = (
-    Column("method", "method"),
-    Column("mse", "MSE", "{:.4f}"),
-    Column("coverage", "95 % coverage", "{:.1%}"),
-    Column("nlpd", "NLPD", "{:.3f}"),
-    Column("us_per_step", "µs/step", "{:.0f}"),
-    Column("us_per_call", "µs/call", "{:.0f}"),
-    Column("inducing", "inducing", "{:.1f}", screen_only=True),
-)
+from driftgp.cli.tables import comparison_table
 
 
 class Relevance(StrEnum):
@@ -72,17 +62,7 @@ def demo(
     with console.progress(comparison.steps(methods, streams), "compiling") as report:
         results = comparison.compare(methods, streams, report)
     rows = [asdict(result.row) for result in results.values()]
-    if as_json:
-        console.print_json(COLUMNS, rows)
-    else:
-        averaged = f"mean of seeds {seed} to {seed + seeds - 1}" if seeds > 1 else f"seed {seed}"
-        console.print_table(
-            COLUMNS,
-            rows,
-            title=f"Toy stream, {streams[0].online} samples one step ahead, {averaged}",
-            caption="coverage: share of samples within 2 standard deviations of the mean\n"
-            "a step: in the compiled loop; a call: predict and update, sample by sample",
-        )
+    comparison_table(rows, range(seed, seed + seeds), as_json)
     if plot:
         from driftgp import plots
 

@@ -8,19 +8,20 @@ stopped: whatever has its key on disk is done.
 import hashlib
 import io
 import json
+import re
 from collections.abc import Collection, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from driftgp import files
+from driftgp.experiments import environment
 from driftgp.experiments.tasks import Task
 from driftgp.fingerprint import portrait
 from driftgp.model import Model
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "key": pl.String,
     "series": pl.String,
     "output": pl.Int64,
@@ -37,17 +38,17 @@ SCHEMA = {
 
 def key(model: Model[Any], task: Task) -> str:
     """What the results of a model on a task are known by."""
-    known = [metadata.version("driftgp"), portrait(model), task.digest]
+    known = [environment.versions()["driftgp"], portrait(model), task.digest]
     return hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def folder(output: Path, experiment: str, method: str) -> Path:
     """Where the chunks of a method are kept.
 
-    >>> folder(Path("results"), "load", "AGP, 24 outputs shared").as_posix()
+    >>> folder(Path("results"), "load", "AGP (24 outputs shared)").as_posix()
     'results/load/AGP-24-outputs-shared'
     """
-    return output / experiment / method.replace(",", "").replace(" ", "-")
+    return output / experiment / re.sub(r"[^\w.=]+", "-", method).strip("-")
 
 
 def write(place: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from driftgp.data import ZONES, Stream
 from driftgp.data.locate import Location
 from driftgp.model import Model
 
+SEEDS = tuple(range(1000))
 HOURS = tuple(range(1, 25))
 
 
@@ -17,7 +18,7 @@ HOURS = tuple(range(1, 25))
 class Selection:
     """Seeds, zones and hours to run, and where the files are."""
 
-    seeds: tuple[int, ...] = tuple(range(1000))
+    seeds: tuple[int, ...] = SEEDS
     zones: tuple[str, ...] = ZONES
     hours: tuple[int, ...] = HOURS
     data: Location = None

@@ -3,8 +3,8 @@
 S. Van Vaerenbergh, M. Lázaro-Gredilla, I. Santamaría, "Kernel Recursive Least-Squares Tracker for Time-Varying
 Regression", IEEE Transactions on Neural Networks and Learning Systems 23(8), 2012.
 
-A dictionary of M inputs U carries the posterior of the function there, N(μ, Σ), and Q = K⁻¹ with K = k(U, U). Forgetting
-goes back to the prior: where nothing is observed any more, the posterior becomes N(0, K) again,
+A dictionary of M inputs U carries the posterior of the function there, N(μ, Σ), and Q = K⁻¹ with K = k(U, U).
+Forgetting goes back to the prior: where nothing is observed any more, the posterior becomes N(0, K) again,
 
     Σ ← λ Σ + (1 − λ) K        μ ← √λ μ
 
@@ -15,16 +15,16 @@ A sample (x, y), with k = k(U, x), q = Q k, h = Σ q, is predicted, learned from
     μ ← [μ; qᵀμ] + e/s_y² p    Σ ← [Σ h; hᵀ s_f²] − p pᵀ/s_y²      p = [h; s_f²]
     Q ← [Q 0; 0 0] + [q; −1][q; −1]ᵀ/γ²
 
-When the dictionary is full, the member goes whose removal changes the mean least, |(Qμ)_m| / Q_mm; it may be the newcomer.
-The scale s₀² of all variances is the running mean of e²/s_y². Cost: O(M²) a sample, O(M) for a mean, O(M²) for a variance.
-Kernel and noise are those that maximise the evidence of an exact GP on the warm-up batch, O(N³) once.
+When the dictionary is full, the member goes whose removal changes the mean least, |(Qμ)_m| / Q_mm; it may be the
+newcomer. The scale s₀² of all variances is the running mean of e²/s_y². Cost: O(M²) a sample, O(M) for a mean,
+O(M²) for a variance. Kernel and noise are those that maximise the evidence of an exact GP on the warm-up batch,
+O(N³) once, and stay.
 """
 
 from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -35,7 +35,7 @@ from driftgp.inducing import Inducing
 from driftgp.kernels import SE, Covariance
 from driftgp.learning import Hyperparameters
 from driftgp.loops import only_if
-from driftgp.model import Layout, Model, State
+from driftgp.model import Layout, Model, State, Units
 from driftgp.prediction import Gaussian
 from driftgp.rivals.exact_window import ExactWindow
 from driftgp.rivals.windowed import Fit
@@ -49,8 +49,8 @@ class KRLSTState(State):
     Q: Array  # M×M, K⁻¹
     mu: Array  # M×P
     Sigma: Array  # P×M×M
-    errors: Array  # P, discounted sum of e²/s_y²
-    weight: Array  # and of the weights in it
+    errors: Array  # P, Σ λ^(t − t_i) e_i²/s_y,i²
+    weight: Array  # Σ λ^(t − t_i)
     samples: Array  # how many were learned from
     skipped: Array  # gradient steps of the warm-up left out because something in them was not finite
     repaired: Array  # factorisations that needed more jitter
@@ -150,8 +150,8 @@ class KRLST(Model[KRLSTState]):
             Q=identity,
             mu=jnp.zeros((M, P), X.dtype),
             Sigma=jnp.broadcast_to(identity, (P, M, M)),
-            errors=jnp.ones(P, X.dtype),  # one sample's worth of the prior's own scale
-            weight=jnp.ones((), X.dtype),
+            errors=jnp.zeros(P, X.dtype),
+            weight=jnp.zeros((), X.dtype),
             samples=jnp.zeros((), jnp.int32),
             skipped=skipped,
             repaired=jnp.zeros((), jnp.int32),
@@ -163,8 +163,9 @@ class KRLST(Model[KRLSTState]):
         return lax.scan(lambda state, row: (self.learn(state, *row, one), None), state, (X, y))[0]
 
     def forecast(self, state: KRLSTState, X: Array) -> Gaussian:
-        """Mean kᵀQμ and variance s₀² (σ² + k** − kᵀQk + kᵀQΣQk)."""
+        """Mean kᵀQμ and variance s₀² (σ² + k** − kᵀQk + kᵀQΣQk), a unit of time ahead: forgetting comes first."""
         h = state.hyperparameters
+        state = self._forget(state, self.forgetting)
         K = inducing.cross(h.kernel, state.points, X)  # M×N
         q = state.Q @ K  # M×N
         unexplained = h.kernel(X) - jnp.sum(K * q, 0)  # N
@@ -179,10 +180,19 @@ class KRLST(Model[KRLSTState]):
         observed = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(x))
         x, y = jnp.where(observed, x, 0.0), jnp.where(observed, y, 0.0)
         state = self._forget(state, self.forgetting**elapsed)
-        learned = self._absorb(state, x, y)
-        state = jax.tree.map(lambda new, old: jnp.where(observed, new, old), learned, state)
+        state = only_if(observed, lambda state: self._absorb(state, x, y), state)
         # A recursive inverse drifts; begun anew once in M samples it costs O(M²) a sample, like the rest.
         return only_if(observed & (state.samples % self.dictionary == 0), self._invert_again, state)
+
+    def rescale(self, state: KRLSTState, units: Units) -> KRLSTState:
+        """Inputs and mean in other units; the covariance is a share of the prior's and stays so."""
+        moved = jnp.where(state.points.used[:, None], units.inputs(state.points.U), 0.0)
+        L_old, _ = bound.cholesky(self._gram(state))
+        state = replace(state, points=replace(state.points, U=moved))
+        L_new, _ = bound.cholesky(self._gram(state))
+        change = L_new @ bound.solve_lower(L_old, jnp.eye(self.dictionary, dtype=L_old.dtype))
+        mu = jnp.where(state.points.used[:, None], units.targets(state.mu), 0.0)
+        return self._invert_again(replace(state, mu=mu, Sigma=change @ state.Sigma @ change.T))
 
     # ---- the steps of the algorithm ----------------------------------------------------------------------------------
 
@@ -213,8 +223,7 @@ class KRLST(Model[KRLSTState]):
             samples=state.samples + 1,
         )
         slot = self._least_useful(state, s, mu_x)
-        taken = self._take(state, x, s, mu_x, jnp.minimum(slot, self.dictionary - 1))
-        return jax.tree.map(lambda new, old: jnp.where(slot < self.dictionary, new, old), taken, state)
+        return only_if(slot < self.dictionary, lambda state: self._take(state, x, s, mu_x, slot), state)
 
     def _see(self, state: KRLSTState, x: Array, y: Array) -> _Arrival:
         h = state.hyperparameters
@@ -277,7 +286,8 @@ class KRLST(Model[KRLSTState]):
         return exact.start(layout, X, y).fit
 
     def _scale(self, state: KRLSTState) -> Array:
-        return state.errors / state.weight if self.estimate_scale else jnp.ones_like(state.errors)
+        """s₀², which without samples is 1."""
+        return (1.0 + state.errors) / (1.0 + state.weight) if self.estimate_scale else jnp.ones_like(state.errors)
 
     def _gram(self, state: KRLSTState) -> Array:
         jitter = self._jitter(state.Q.dtype)

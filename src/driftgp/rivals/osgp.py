@@ -3,26 +3,34 @@
 T. D. Bui, C. V. Nguyen, R. E. Turner, "Streaming Sparse Gaussian Process Approximations", NIPS 2017: the collapsed
 variational bound for regression.
 
-Before a sample the inducing inputs are a, the parameters θ', K' = k'(a, a) and the posterior q(a) = N(m, S). The bound
-replaces the past by the ratio q(a)/p(a | θ') ∝ exp(−½ aᵀ D⁻¹ a + aᵀ S⁻¹ m), D⁻¹ = S⁻¹ − K'⁻¹, as if it were a likelihood
-of the function at a, and is maximised over new inducing inputs u and new parameters θ:
+Before a sample the inducing inputs are a, the parameters θ', K' = k'(a, a) and the posterior q(a) = N(m, S). The
+bound puts the ratio q(a)/p(a | θ') ∝ exp(−½ aᵀ D⁻¹ a + aᵀ S⁻¹ m), D⁻¹ = S⁻¹ − K'⁻¹, in the place of the past, as a
+likelihood of the function at a, and is maximised over new inducing inputs u and new parameters θ:
 
     F(u, θ) = E_q [log p(y | f(x)) + log q(a)/p(a | θ')] − KL(q(u) ‖ p(u | θ))
 
-**What differs from the published formulas.** Those invert D⁻¹, a difference of two matrices that agree but for what was
-learned, and take Cholesky factors of it, which is where they fail. Nothing is subtracted or inverted here. For every
-posterior of this form D⁻¹ = K'⁻¹ Φ K'⁻¹ and S⁻¹m = K'⁻¹ b, where Φ and b are what they are in `bound`, with 1/σ² taken
-into the weights; so Φ and b are what the state keeps, and all that a step does to them is add and project:
+**What differs from the published formulas.** Those invert D⁻¹, a difference of two matrices that agree but for
+what was learned, and factorise it, which is where they fail. Nothing is subtracted or inverted here. Every
+posterior of this form has D⁻¹ = K'⁻¹ Φ K'⁻¹ and S⁻¹m = K'⁻¹ b, where Φ and b are what they are in `bound`, with
+1/σ² taken into the weights. So Φ and b are what the state keeps, and all that a step does to them is to project
+and to add. With k = k(u, x),
 
-    Φ ← Tᵀ Φ T + k kᵀ/σ²      b ← Tᵀ b + k y/σ²      κ = tr(K'⁻¹ Φ K'⁻¹ k(a, a)) + k_xx/σ²      T = K'⁻¹ k(a, u), k = k(u, x)
+    T = K'⁻¹ k(a, u)        Φ ← Tᵀ Φ T + k kᵀ/σ²        b ← Tᵀ b + k y/σ²
+    κ = tr(D⁻¹ k(a, a)) + k_xx/σ²
 
-Φ is positive semidefinite by construction, and with these statistics and unit noise F is the bound of `bound` without
-its constant, less ½ log σ² + ½ y²/σ²: its factors are those of Kuu and of I + L⁻¹ Φ L⁻ᵀ, whose eigenvalues are no less than
-1. T is computed as I + K'⁻¹ (k(a, u) − K'), exactly the identity as long as nothing moves; then Φ and b are those of all the
-data and OSGP is Titsias' batch approximation. The jitter of a point is taken for a part of its value, so it also stands in
-k(a, u) where a point keeps its slot.
+Φ is positive semidefinite by construction. With these statistics and unit noise F is the bound of `bound`, less ½
+log σ² + ½ y²/σ² and constants; its factors are those of Kuu and of I + L⁻¹ Φ L⁻ᵀ, which has no eigenvalue under 1.
+T is computed as I + K'⁻¹ (k(a, u) − K'), the identity as long as nothing moves: then Φ and b are those of all the
+data, and OSGP is Titsias' batch approximation.
 
-There is no forgetting other than by the inducing points that go. Cost: O(M³) a sample and iteration.
+In place of a jitter the points have a nugget: a point's value is that of the function and something of its own,
+which it keeps when it moves, so that the nugget stands in k(a, u) too, where a point stays. If it is as small as a
+jitter, D⁻¹ is so stiff, in directions that no sample speaks of, that neither inputs nor parameters can move
+without losing the past; at a few per cent of the variance they can.
+
+There is no forgetting other than by the inducing points that go: an input that the points do not explain takes the
+place of the oldest, where the authors put a share of the new inputs in the place of points chosen at random. Cost:
+O(M³) a sample and iteration.
 """
 
 from dataclasses import replace
@@ -32,7 +40,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 
@@ -41,7 +49,8 @@ from driftgp.bound import Posterior, Statistics
 from driftgp.inducing import Inducing
 from driftgp.kernels import SE, Covariance
 from driftgp.learning import Hyperparameters
-from driftgp.model import Layout, Model, State
+from driftgp.loops import only_if
+from driftgp.model import Layout, Model, State, Units
 from driftgp.prediction import Gaussian
 from driftgp.window import Window
 
@@ -101,7 +110,7 @@ class OSGP(Model[OSGPState]):
     rate: Array
     inducing_rate: Array
     novelty: Array
-    jitter: Array | None
+    nugget: Array
     warmup_rate: Array
     inducing_inputs: Array | None
     inducing: int = eqx.field(static=True)
@@ -117,11 +126,11 @@ class OSGP(Model[OSGPState]):
         noise: ArrayLike = 1.0,
         inducing: int = 10,
         iterations: int = 1,
-        rate: ArrayLike = 0.05,
-        inducing_rate: ArrayLike = 0.01,
+        rate: ArrayLike = 0.005,
+        inducing_rate: ArrayLike = 0.001,
         restart: bool = True,
-        novelty: ArrayLike = 0.01,
-        jitter: ArrayLike | None = None,
+        novelty: ArrayLike = 0.06,
+        nugget: ArrayLike = 0.02,
         warmup_iterations: int = 200,
         warmup_rate: ArrayLike = 0.05,
         learn_inducing: bool = True,
@@ -139,11 +148,12 @@ class OSGP(Model[OSGPState]):
             restart: start Adam afresh at every sample or carry its state along.
             novelty: share of the variance at x, left unexplained by the inducing points, above which x takes the place
                 of the oldest of them; 1 leaves the inducing points to the gradient alone.
-            jitter: added to Kuu, relative to its diagonal; by default ten times the square root of the dtype's eps.
+            nugget: share of the variance that belongs to each inducing point alone; less than the novelty, or else
+                every input is new.
             warmup_iterations: Adam iterations on the warm-up batch, whose bound is Titsias'.
             warmup_rate: their rate.
             learn_inducing: learn the inducing inputs in the warm-up, too.
-            inducing_inputs: first inducing inputs, at most M rows; by default the samples least explained by the others.
+            inducing_inputs: first inducing inputs, at most M rows; by default samples that the others explain least.
         """
         self.kernel = learning.float_leaves(SE() if kernel is None else kernel)
         self.noise = checks.between("noise", noise, 0.0, np.inf)
@@ -153,7 +163,7 @@ class OSGP(Model[OSGPState]):
         self.inducing_rate = checks.between("inducing_rate", inducing_rate, 0.0, np.inf, open_low=False)
         self.restart = bool(restart)
         self.novelty = checks.between("novelty", novelty, 0.0, 1.0, open_low=False)
-        self.jitter = None if jitter is None else checks.between("jitter", jitter, 0.0, 1.0)
+        self.nugget = checks.between("nugget", nugget, 0.0, 1.0)
         self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
         self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
         self.learn_inducing = bool(learn_inducing)
@@ -196,7 +206,19 @@ class OSGP(Model[OSGPState]):
     def learn(self, state: OSGPState, x: Array, y: Array, elapsed: Array) -> OSGPState:  # noqa: ARG002 (nothing is forgotten)
         """Maximise the streaming bound for an iteration or more, then project the past on what came out."""
         observed = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(x))
-        return lax.cond(observed, lambda state: self._adapt(state, x, y), lambda state: state, state)
+        return only_if(observed, lambda state: self._adapt(state, x, y), state)
+
+    def rescale(self, state: OSGPState, units: Units) -> OSGPState:
+        """Inputs and pseudo-observations in other units; their precision is a share of a unit and stays."""
+        points, used = state.points, state.points.used[:, None]
+        inverse_K = state.posterior.inverse_L.T @ state.posterior.inverse_L
+        precision = inverse_K @ state.Phi @ inverse_K  # P×M×M, D⁻¹
+        shift = jnp.sum(jnp.where(used[:, 0], precision, 0.0), -1).T * units.y_centre  # M×P
+        eta = (inverse_K @ state.b - shift) / units.y_scale  # M×P, S⁻¹m
+        points = replace(points, U=jnp.where(used, units.inputs(points.U), 0.0))
+        Kuu = self._gram(state.hyperparameters.kernel, points)
+        Phi, b = Kuu @ precision @ Kuu, Kuu @ eta
+        return replace(state, points=points, Kuu=Kuu, Phi=Phi, b=b, posterior=_posterior(Kuu, Phi, b))
 
     # ---- a step ------------------------------------------------------------------------------------------------------
 
@@ -252,13 +274,12 @@ class OSGP(Model[OSGPState]):
     def _carry(self, past: _Past, h: Hyperparameters, points: Inducing, x: Array, y: Array) -> _Carried:
         """Past and sample as they look from new inducing inputs and parameters."""
         a, kernel = past.points, h.kernel
-        jitter = self._jitter(x.dtype)
-        variances = kernel(points.U)  # M
-        nugget = jitter * jnp.sum(jnp.where(points.used, variances, 0.0)) / jnp.maximum(points.count, 1)
-        Kuu = inducing.gram(kernel, points, jitter, jnp.zeros_like(jitter))
-        Kaa = inducing.gram(kernel, a, jnp.zeros_like(jitter), nugget)
+        Kuu = self._gram(kernel, points)
+        own = jnp.where(points.used, jnp.diagonal(Kuu) - kernel(points.U), 0.0)  # M, the nugget
+        nugget = jnp.sum(own) / jnp.maximum(points.count, 1)
+        Kaa = inducing.gram(kernel, a, jnp.zeros_like(nugget), nugget)
         Kau = jnp.where(a.used[:, None] & points.used, kernel(a.U, points.U), 0.0)
-        Kau = Kau + jnp.diag(jnp.where(past.stays & a.used, nugget, 0.0))
+        Kau = Kau + jnp.eye(self.inducing, dtype=Kuu.dtype) * jnp.where(past.stays & a.used, nugget, 0.0)
         T = jnp.eye(self.inducing, dtype=Kuu.dtype) + past.inverse_K @ (Kau - past.K)  # K'⁻¹ k(a, u)
         k = inducing.cross(kernel, points, x[None])  # M×1
         Phi = T.T @ past.Phi @ T + k @ k.T / h.noise[:, None, None]
@@ -268,8 +289,12 @@ class OSGP(Model[OSGPState]):
 
     def _bound(self, c: _Carried, noise: Array, y: Array) -> Array:
         """F but for what does not depend on the inducing inputs and parameters."""
-        F = jax.vmap(lambda Phi, b, kappa: bound.bound(c.Kuu, _weightless(Phi, b, kappa), jnp.ones_like(noise[:1])))
-        return jnp.sum(F(c.Phi, c.b.T, c.kappa)) - 0.5 * jnp.sum(jnp.log(noise) + y**2 / noise)
+
+        def one(Phi: Array, b: Array, kappa: Array) -> Array:
+            return bound.bound(c.Kuu, _weightless(Phi, b, kappa), jnp.ones_like(noise[:1]))
+
+        F = jax.vmap(one)(c.Phi, c.b.T, c.kappa)  # P
+        return jnp.sum(F) - 0.5 * jnp.sum(jnp.log(noise) + y**2 / noise)
 
     # ---- settings put to use -----------------------------------------------------------------------------------------
 
@@ -288,12 +313,12 @@ class OSGP(Model[OSGPState]):
 
     def _batch(self, h: Hyperparameters, points: Inducing, memory: Window) -> tuple[Array, Statistics]:
         """Kuu and the statistics of a batch."""
-        jitter = self._jitter(memory.X.dtype)
-        Kuu, Kux = inducing.grams(h.kernel, points, memory.X, jitter, jnp.zeros_like(jitter))
-        return Kuu, bound.statistics(Kux, h.kernel(memory.X), memory.w, memory.y)
+        Kux = inducing.cross(h.kernel, points, memory.X)
+        return self._gram(h.kernel, points), bound.statistics(Kux, h.kernel(memory.X), memory.w, memory.y)
 
-    def _jitter(self, dtype: np.dtype) -> Array:
-        return jnp.asarray(settings.default_jitter(dtype) if self.jitter is None else self.jitter, dtype)
+    def _gram(self, kernel: Covariance, points: Inducing) -> Array:
+        nugget = jnp.asarray(self.nugget, points.U.dtype)
+        return inducing.gram(kernel, points, nugget, jnp.zeros_like(nugget))
 
 
 def _weightless(Phi: Array, b: Array, kappa: Array) -> Statistics:

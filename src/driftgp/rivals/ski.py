@@ -1,14 +1,15 @@
 """Structured kernel interpolation: a kernel as it looks from a regular grid.
 
-A. G. Wilson, H. Nickisch, "Kernel Interpolation for Scalable Structured Gaussian Processes", ICML 2015. With K the Gram
-matrix of the m grid points and w(x) the weights of cubic convolution interpolation (R. G. Keys, 1981),
+A. G. Wilson, H. Nickisch, "Kernel Interpolation for Scalable Structured Gaussian Processes", ICML 2015. With K the
+Gram matrix of the m grid points and w(x) the weights of cubic convolution interpolation (R. G. Keys, 1981),
 
     k(x, z) ≈ w(x)ᵀ K w(z)
 
-On two axes weights and Gram matrix are Kronecker products, w(x) = w₁(x₁) ⊗ w₂(x₂) and K = K₁ ⊗ K₂; a kernel that is no
-product of one along each axis (Matérn) is replaced by that product.
+On two axes weights and Gram matrix are Kronecker products, w(x) = w₁(x₁) ⊗ w₂(x₂) and K = K₁ ⊗ K₂; a kernel that
+is no product of one along each axis (Matérn) is replaced by that product.
 """
 
+import math
 from functools import reduce
 
 import equinox as eqx
@@ -33,7 +34,7 @@ class Grid(eqx.Module):
     @property
     def points(self) -> int:
         """Number of grid points m."""
-        return self.size**self.dimensions
+        return math.prod([self.size] * self.dimensions)
 
 
 # ---- interpolation weights -------------------------------------------------------------------------------------------
@@ -58,7 +59,9 @@ def axis_weights(grid: Grid, X: Array) -> list[Array]:
 
 def interpolation(grid: Grid, X: Array) -> Array:
     """W: the weights of all grid points, N×m."""
-    return reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(X.shape[0], -1), axis_weights(grid, X))
+    return reduce(
+        lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(X.shape[0], a.shape[1] * b.shape[1]), axis_weights(grid, X)
+    )
 
 
 def _convolution(s: Array) -> Array:
@@ -116,5 +119,5 @@ def root(grams: list[Array], rank: int) -> Array:
     leading, chosen = lax.top_k(values, rank)
     index = jnp.unravel_index(chosen, tuple(K.shape[0] for K in grams))
     vectors = [E[:, i] for (_, E), i in zip(decompositions, index, strict=True)]  # size×rank each
-    product = reduce(lambda a, b: (a[:, None, :] * b[None, :, :]).reshape(-1, rank), vectors)
+    product: Array = reduce(lambda a, b: (a[:, None, :] * b[None, :, :]).reshape(-1, rank), vectors)
     return product * jnp.sqrt(jnp.maximum(leading, 0.0))

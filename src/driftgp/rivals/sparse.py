@@ -1,9 +1,9 @@
 """What the rivals with inducing points have in common: M slots, their first filling, and the forecast.
 
-Inducing inputs move by gradient, all of them, with the hyperparameters. Where inputs march on, as time does, that is
-not enough: a point left behind has no gradient any more. Every `renew` samples the oldest point can therefore be put
-at the newest sample. A slot that is still free (cold start) is taken by the first samples that the points in use do
-not explain.
+Inducing inputs move by gradient, all of them, with the hyperparameters. Where inputs march on, as time does, a few
+steps a sample may be too slow, and a point left far behind has no gradient any more. Every `renew` samples the oldest
+point can therefore be put at the newest sample. A slot that is still free (cold start) is taken by the first samples
+that the points in use do not explain.
 """
 
 import abc

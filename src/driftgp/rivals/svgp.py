@@ -13,7 +13,7 @@ q takes natural-gradient steps, which for Gaussian noise are a convex combinatio
 so that Λ is positive definite by construction; inducing inputs, kernel and noise take an Adam step on the same batch.
 With the whole window as the batch and ρ = 1, q is the collapsed optimum at every step. The method has no forgetting of
 its own: λ = 1 by default, the window alone forgets. Inducing points are renewed (see `SparseModel`), and q is carried
-over to those that stay; without it the method does not follow inputs that march on.
+over to those that stay: with small batches and few iterations the gradient alone is too slow to bring them along.
 
 Cost of a sample: O(k (M² b + M³)) for k iterations; of a forecast O(M²).
 """
@@ -68,7 +68,7 @@ class SVGP(SparseModel):
         kernel: Covariance | None = None,
         *,
         batch: int = 32,
-        natural_rate: ArrayLike = 0.2,
+        natural_rate: ArrayLike = 0.3,
         seed: ArrayLike = 0,
         iterations: int = 10,
         rate: ArrayLike = 0.01,

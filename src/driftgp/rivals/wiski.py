@@ -1,10 +1,10 @@
 """Online GP regression by Woodbury's identity and structured kernel interpolation (WISKI).
 
-S. Stanton, W. J. Maddox, I. Delbridge, A. G. Wilson, "Kernel Interpolation for Scalable Online Gaussian Processes",
-AISTATS 2021.
+S. Stanton, W. J. Maddox, I. Delbridge, A. G. Wilson, "Kernel Interpolation for Scalable Online Gaussian
+Processes", AISTATS 2021.
 
-The covariance of the targets is W K Wᵀ + σ²I, with K the Gram matrix of a fixed grid of m points and a row of cubic
-interpolation weights w for each sample (module `ski`). By Woodbury's identity the data enter only through
+The covariance of the targets is W K Wᵀ + σ²I, with K the Gram matrix of a fixed grid of m points and a row of
+cubic interpolation weights w for each sample (module `ski`). By Woodbury's identity the data enter only through
 
     n    yᵀy    Wᵀy (m)    WᵀW (m×m)
 
@@ -13,17 +13,18 @@ whose size does not grow. With K = F Fᵀ, Φ = Fᵀ WᵀW F, b = Fᵀ Wᵀy, B 
     evidence  −½ [n log 2πσ² + log |B| + yᵀy/σ² − bᵀB⁻¹b/σ⁴]
     mean      w*ᵀ F α, α = B⁻¹b/σ²          variance  w*ᵀ F B⁻¹ Fᵀ w*
 
-The paper truncates the root of WᵀW, here K's is: F are its leading eigenvectors, `rank` of them, which the Kronecker
-product gives for nothing, and which for a smooth kernel leave next to nothing out. The evidence's derivative is written
-out, so that nothing is differentiated through a factorisation: with u the grid's values, v = Wᵀ(y − W E[u])/σ² and
-D = WᵀW/σ² − WᵀW Cov[u] WᵀW/σ⁴,
+The paper truncates the root of WᵀW, here K's is: F are its leading eigenvectors, `rank` of them, which the
+Kronecker product gives for nothing, and which for a smooth kernel leave next to nothing out. The evidence's
+derivative is written out, so that nothing is differentiated through a factorisation: with u the grid's values, v =
+Wᵀ(y − W E[u])/σ² and D = WᵀW/σ² − WᵀW Cov[u] WᵀW/σ⁴,
 
     ∂evidence/∂K = ½ (v vᵀ − D)          ∂evidence/∂σ⁻² = ½ (nσ² − E |y − W u|²)
 
-One gradient step a sample, as the authors take it: at the statistics before the sample, from the factorisation that also
-gave the prediction. More than two inputs go through a learned map to two, h = tanh(½ (A x − mean)/deviation), batch
-normalisation over all the inputs seen; A climbs the log predictive density of the newest sample, all of the evidence that
-depends on its interpolation weights. Nothing is ever forgotten. Cost of a sample: O(m² rank), of a mean O(m rank).
+One gradient step a sample, as the authors take it: at the statistics before the sample, from the factorisation
+that also gave the prediction. More than two inputs go through a learned map to two, h = tanh(½ (A x −
+mean)/deviation), batch normalisation over all the inputs seen; A climbs the log predictive density of the newest
+sample, all of the evidence that depends on its interpolation weights. Nothing is ever forgotten. Cost of a sample:
+O(m² rank), of a mean O(m rank).
 """
 
 from dataclasses import replace
@@ -33,14 +34,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
+from jax.flatten_util import ravel_pytree
 from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
 from driftgp import bound, checks, learning, window
 from driftgp.kernels import SE, Covariance
 from driftgp.learning import Hyperparameters
-from driftgp.model import Layout, Model, State
+from driftgp.loops import only_if
+from driftgp.model import Layout, Model, State, Units
 from driftgp.prediction import Gaussian
 from driftgp.rivals import ski
 from driftgp.rivals.exact_window import evidence
@@ -110,7 +113,7 @@ class WISKI(Model[WISKIState]):
     rate: Array
     projection_rate: Array
     warmup_rate: Array
-    seed: Array
+    seed: Any
     grid: int | None = eqx.field(static=True)
     rank: int = eqx.field(static=True)
     warmup_iterations: int = eqx.field(static=True)
@@ -124,7 +127,7 @@ class WISKI(Model[WISKIState]):
         grid: int | None = None,
         bounds: ArrayLike | None = None,
         rank: int = 100,
-        rate: ArrayLike = 0.05,
+        rate: ArrayLike = 0.02,
         projection_rate: ArrayLike = 0.005,
         warmup_iterations: int = 200,
         warmup_rate: ArrayLike = 0.05,
@@ -198,7 +201,35 @@ class WISKI(Model[WISKIState]):
     def learn(self, state: WISKIState, x: Array, y: Array, elapsed: Array) -> WISKIState:  # noqa: ARG002
         """One gradient step, then the sample joins the statistics; time means nothing to this model."""
         observed = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(x))
-        return lax.cond(observed, lambda state: self._absorb(state, x, y), lambda state: state, state)
+        return only_if(observed, lambda state: self._absorb(state, x, y), state)
+
+    def rescale(self, state: WISKIState, units: Units) -> WISKIState:
+        """Grid or map, and targets, in other units: interpolation weights stay, and those of a sample add up to 1."""
+        s, y0, y1 = state.woodbury, units.y_centre, units.y_scale
+        Wy = (s.Wy - jnp.sum(s.WW, 1)[:, None] * y0) / y1
+        yy = (s.yy - 2.0 * y0 * jnp.sum(s.Wy, 0) + s.n * y0**2) / y1**2
+        s = replace(s, Wy=Wy, yy=yy)
+        grid, projection = state.grid, state.projection
+        if projection is None:
+            grid = replace(grid, lower=units.inputs(grid.lower), upper=units.inputs(grid.upper))
+        else:
+            scale = units.x_scale
+            projection = replace(
+                projection,
+                A=projection.A * scale,
+                mean=units.inputs(projection.mean),
+                covariance=projection.covariance / (scale[:, None] * scale),
+            )
+        q, gradient, repairs = self._condition(grid, state.hyperparameters, s)
+        return replace(
+            state,
+            grid=grid,
+            projection=projection,
+            woodbury=s,
+            posterior=q,
+            gradient=gradient,
+            repaired=state.repaired + repairs,
+        )
 
     # ---- a step ------------------------------------------------------------------------------------------------------
 
@@ -306,18 +337,17 @@ class WISKI(Model[WISKIState]):
         w, n = memory.w[:, None], jnp.sum(memory.w)
 
         def objective(h: Hyperparameters, A: Array | None) -> Array:
-            features = _mapped(None if projection is None else replace(projection, A=A), memory.X)
+            features = _mapped(_with_weights(projection, A), memory.X)
             return evidence(w * ski.gram(grid, h.kernel, features) * w.T, w * memory.y, n, h.noise)
 
         optimizer = learning.adam(self.warmup_rate)
         free = None if projection is None else projection.A
         begun = learning.begin(optimizer, h, free)
         climb = learning.ascend(objective, h, free, optimizer, begun, self.warmup_iterations)
-        learned = None if projection is None else replace(projection, A=climb.free)
-        return climb.positive, learned, climb.skipped
+        return climb.positive, _with_weights(projection, climb.free), climb.skipped
 
 
-# ---- the map -------------------------------------------------------------------------------------------------------------
+# ---- the map ---------------------------------------------------------------------------------------------------------
 
 
 def _mapped(projection: Projection | None, X: Array) -> Array:
@@ -329,6 +359,10 @@ def _mapped(projection: Projection | None, X: Array) -> Array:
     # before there is anything to normalise by, inputs are taken for standardised ones
     variance = jnp.where(projection.n > _AXES, variance, jnp.sum(A**2, -1)) + jnp.finfo(A.dtype).tiny
     return jnp.tanh(0.5 * ((X - projection.mean) @ A.T) / jnp.sqrt(variance))  # N×2
+
+
+def _with_weights(projection: Projection | None, A: Any) -> Projection | None:
+    return None if projection is None else replace(projection, A=A)
 
 
 def _with_input(projection: Projection, x: Array) -> Projection:
@@ -345,7 +379,7 @@ def _begin(projection: Projection | None) -> Any:
     return learning.begin(learning.adam(jnp.ones(())), (), projection.A)
 
 
-# ---- small pieces --------------------------------------------------------------------------------------------------------
+# ---- small pieces ----------------------------------------------------------------------------------------------------
 
 
 def _interpolated(grid: Grid, q: GridPosterior, X: Array) -> tuple[Array, Array]:
@@ -355,7 +389,7 @@ def _interpolated(grid: Grid, q: GridPosterior, X: Array) -> tuple[Array, Array]
 
 
 def _inner(a: Any, b: Any) -> Array:
-    return sum(jnp.sum(x * y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+    return jnp.sum(ravel_pytree(a)[0] * ravel_pytree(b)[0])
 
 
 def _checked_bounds(bounds: ArrayLike) -> Any:

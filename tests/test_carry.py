@@ -1,0 +1,94 @@
+"""Gaps in the inputs: what stands in, what is counted, and what is never made up."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from driftgp import FastAGP, Online, prequential
+from driftgp.kernels import SE
+from driftgp.wrappers import CarryForward, Standardize
+
+HELD = FastAGP(kernel=SE(1.0), inducing=3, window=6, warmup_iterations=0)
+MODEL = CarryForward(HELD)
+RNG = np.random.default_rng(1)
+X, Y = RNG.normal(size=(12, 2)), RNG.normal(size=12)
+GAPPY = X.copy()
+GAPPY[[2, 3, 9], 0] = np.nan
+GAPPY[9, 1] = np.nan
+FILLED = X.copy()
+FILLED[2:4, 0] = X[1, 0]
+FILLED[9] = X[8]
+
+
+def bits(tree):
+    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(tree)]
+
+
+def test_a_gap_is_as_if_the_input_had_not_changed():
+    state = MODEL.update(MODEL.init(X[:0], Y[:0]), GAPPY, Y)
+    assert bits(state.inner) == bits(HELD.update(HELD.init(X[:0], Y[:0]), FILLED, Y))
+    assert state.carried.filled.tolist() == [3, 1]
+
+
+def test_the_gaps_of_a_batch_are_filled_from_above():
+    state = MODEL.init(GAPPY, Y)
+    assert bits(state.inner) == bits(HELD.init(FILLED, Y))
+    assert state.carried.filled.tolist() == [3, 1]
+
+
+def test_a_forecast_takes_the_last_value_too_and_counts_nothing():
+    state = MODEL.update(MODEL.init(X[:0], Y[:0]), X, Y)
+    gap = MODEL.predict(state, np.array([[np.nan, 0.5]]))
+    assert gap.mean == MODEL.predict(state, np.array([[X[-1, 0], 0.5]])).mean
+    run = prequential(MODEL, state, GAPPY, Y)
+    assert np.all(np.isfinite(run.prediction.mean))
+
+
+def test_nothing_is_learned_from_a_value_that_never_was():
+    """Before an input is seen there is nothing to carry: the sample does not count, and no forecast is NaN."""
+    state = MODEL.init(X[:0], Y[:0])
+    early = MODEL.update(state, np.array([np.nan, 1.0]), 5.0)
+    assert int(early.inner.samples) == 0
+    assert np.isfinite(MODEL.predict(early, np.array([[np.nan, 1.0]])).mean)
+    assert int(MODEL.update(early, np.array([1.0, np.nan]), 5.0).inner.samples) == 1
+
+
+def test_without_the_wrapper_a_gap_is_refused_and_the_remedy_named():
+    state = HELD.init(X[:0], Y[:0])
+    for call in (
+        lambda: HELD.update(state, GAPPY[2], 1.0),
+        lambda: HELD.predict(state, GAPPY),
+        lambda: HELD.init(GAPPY, Y),
+    ):
+        with pytest.raises(
+            ValueError, match=r"must be finite \(fill gaps first, or let the CarryForward wrapper do it\)"
+        ):
+            call()
+
+
+def test_an_infinite_input_is_refused_all_the_same():
+    state = MODEL.init(X[:0], Y[:0])
+    with pytest.raises(ValueError, match="x must be finite, or NaN where nothing was observed; got inf at index 1"):
+        MODEL.update(state, np.array([1.0, np.inf]), 1.0)
+
+
+def test_works_inside_and_outside_of_standardising_and_sample_by_sample():
+    models: list[Any] = [Standardize(MODEL, adapt=1.0), CarryForward(Standardize(HELD, adapt=1.0))]
+    for model in models:
+        online = Online(model, model.init(X[:0], Y[:0]))
+        for x, y in zip(GAPPY, Y, strict=True):
+            assert np.isfinite(online.predict(x).mean)
+            online.update(x, y)
+        carried = getattr(online.state, "carried", None) or online.state.inner.carried
+        assert carried.filled.tolist() == [3, 1]
+
+
+def test_what_is_carried_changes_its_units_with_the_rest():
+    """Inside `Standardize` the last value is kept in its units, and has to follow them."""
+    model = Standardize(MODEL, adapt=0.5)
+    state = model.update(model.init(X[:0], Y[:0]), X * np.geomspace(1.0, 1e6, 12)[:, None], Y)
+    assert int(state.renewals) > 3
+    last = np.asarray(state.inner.carried.last) * state.scale[:2] + state.centre[:2]
+    np.testing.assert_allclose(last, 1e6 * X[-1])
