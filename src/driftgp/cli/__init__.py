@@ -8,9 +8,6 @@ import typer
 from driftgp.cli import console
 from driftgp.cli.compare import compare
 from driftgp.cli.demo import demo
-from driftgp.cli.inspect import inspect
-from driftgp.cli.reproduce import reproduce
-from driftgp.cli.run import run
 
 app = typer.Typer(
     name="driftgp",
@@ -22,9 +19,6 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command()(compare)
-app.command()(reproduce)
-app.command()(run)
-app.command()(inspect)
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,7 +10,7 @@ from driftgp.agp import AGP
 from driftgp.data import toy_stream
 from driftgp.experiments import comparison, settings
 from driftgp.experiments.comparison import Method, Report
-from driftgp.experiments.methods import HYBRID
+from driftgp.experiments.demo import HYBRID
 from driftgp.model import Model
 from driftgp.rivals import (
     AGPVSI,
