@@ -22,10 +22,15 @@ class Packing(NamedTuple):
         return tuple(sorted({dtype for _, dtype in self.leaves}))
 
 
+def _dtype(leaf: Any) -> str:
+    """The leaf's own dtype, whatever precision JAX is set to at the moment."""
+    return str(leaf.dtype if hasattr(leaf, "dtype") else jnp.result_type(leaf))
+
+
 def packing_of(tree: Any) -> Packing:
     """Describe how a pytree packs."""
     leaves, structure = jax.tree.flatten(tree)
-    return Packing(structure, tuple((tuple(jnp.shape(leaf)), str(jnp.result_type(leaf))) for leaf in leaves))
+    return Packing(structure, tuple((tuple(jnp.shape(leaf)), _dtype(leaf)) for leaf in leaves))
 
 
 def pack(tree: Any) -> Packed:
@@ -38,9 +43,7 @@ def pack(tree: Any) -> Packed:
     """
     leaves = jax.tree.leaves(tree)
     dtypes = packing_of(tree).dtypes
-    return tuple(
-        jnp.concatenate([jnp.ravel(leaf) for leaf in leaves if str(jnp.result_type(leaf)) == dtype]) for dtype in dtypes
-    )
+    return tuple(jnp.concatenate([jnp.ravel(leaf) for leaf in leaves if _dtype(leaf) == dtype]) for dtype in dtypes)
 
 
 def unpack(packing: Packing, packed: Packed) -> Any:
