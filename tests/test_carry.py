@@ -90,5 +90,5 @@ def test_what_is_carried_changes_its_units_with_the_rest():
     model = Standardize(MODEL, adapt=0.5)
     state = model.update(model.init(X[:0], Y[:0]), X * np.geomspace(1.0, 1e6, 12)[:, None], Y)
     assert int(state.renewals) > 3
-    last = np.asarray(state.inner.carried.last) * state.scale[:2] + state.centre[:2]
+    last = np.asarray(state.inner.carried.last) * np.asarray(state.scale)[:2] + np.asarray(state.centre)[:2]
     np.testing.assert_allclose(last, 1e6 * X[-1])
