@@ -106,6 +106,6 @@ def test_inside_a_user_s_own_float32_program_it_is_float32(model):
 def test_inside_a_user_s_own_float64_program_it_is_the_direct_call(model):
     state = model.init(X[:12], Y[:12])
     with jax.enable_x64(True):
-        traced = jax.jit(lambda *sample: model.update(*sample))(state, X[12], Y[12])
+        traced = jax.jit(lambda state: model.update(state, X[12], Y[12]))(state)
     for one, other in zip(jax.tree.leaves(traced), jax.tree.leaves(model.update(state, X[12], Y[12])), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
