@@ -36,7 +36,7 @@ _WINDOW = {name: TOY[name] for name in ("window", "attenuation")}
 # KRLS-T cannot learn its hyperparameters online, so it has the best there are: those that maximise the evidence of
 # whole streams, the doubled frequency included, of other seeds. With the warm-up's it comes out worse, since the
 # signal grows and turns faster later on; no other method here is told anything of what is to come.
-HINDSIGHT = {"kernel": SE(0.23, 2.0), "noise": 0.039}
+HINDSIGHT: dict[str, Any] = {"kernel": SE(0.23, 2.0), "noise": 0.039}
 
 # The paper's settings where it has them, elsewhere those that serve a method best on this stream.
 catalogue: dict[str, Callable[[], Model[Any]]] = {
