@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,12 +23,13 @@ COLUMNS = (
     Column("series", "series"),
     Column("method", "method"),
     Column("mse", "MSE", "{:.4f}"),
-    Column("coverage", "95 % coverage", "{:.1%}"),
+    Column("coverage", "coverage", "{:.1%}"),
     Column("mape", "MAPE, %", "{:.2f}"),
     Column("nlpd", "NLPD", "{:.3f}"),
-    Column("seconds", "CPU seconds", "{:.3g}"),
+    Column("seconds", "CPU s", "{:.3g}"),
     Column("runs", "runs", "{:d}", screen_only=True),
 )
+CAPTION = "coverage: share of samples within 2 standard deviations of the mean; runs: seeds, or hours of the day"
 
 
 class What(StrEnum):
@@ -74,8 +76,9 @@ def reproduce(
     selection = Selection(chosen_seeds, chosen_zones, chosen_hours or HOURS, data)
     experiments = reproduce.chosen(what.value, selection, names)
     plans = {experiment: reproduce.plans(experiment, names, output) for experiment in experiments}
-    for plan in (plan for of_one in plans.values() for plan in of_one):
-        _run(plan, jobs or environment.cores(), minutes)
+    if minutes > 0:
+        for of_one in plans.values():
+            _run(of_one, jobs or environment.cores(), minutes)
     results = {experiment: {plan.method.name: plan.rows() for plan in of_one} for experiment, of_one in plans.items()}
     lines = [line for experiment, found in results.items() for line in experiment.summaries(found)]
     _show(lines, as_json)
@@ -84,22 +87,28 @@ def reproduce(
         _write(sections, output, markdown or output / "results.md")
 
 
-def _run(plan: Plan, jobs: int, minutes: float) -> None:
-    missing = plan.missing()
-    if missing and minutes > 0:
-        with console.progress(len(missing), plan.label) as done:
-            plan.run(missing, lambda: done(plan.label), jobs, minutes)
+def _run(plans: list[Plan], jobs: int, minutes: float) -> None:
+    """Run what is missing of one experiment: compile everything first, then method by method."""
+    from driftgp.experiments import batch
+
+    missing = [(plan, left) for plan in plans if (left := plan.missing())]
+    programs = batch.programs([job for _, left in missing for job in left])
+    if programs:
+        with console.progress(len(programs), "compiling") as done:
+            batch.prepare(programs, jobs, lambda: done("compiling"))
+    for plan, left in missing:
+        with console.progress(len(left), plan.label) as done:
+            plan.run(left, partial(done, plan.label), jobs, minutes)
 
 
 def _show(lines: list[Summary], as_json: bool) -> None:
     rows = [asdict(line) for line in lines]
     if as_json:
         console.print_json(COLUMNS, rows)
-    else:
-        caption = (
-            "coverage: share of samples within 2 standard deviations of the mean; runs: seeds, or hours of the day"
-        )
-        console.print_table(COLUMNS, rows, title="One step ahead", caption=caption)
+        return
+    for experiment in dict.fromkeys(line.experiment for line in lines):
+        of_one = [row for row in rows if row["experiment"] == experiment]
+        console.print_table(COLUMNS[1:], of_one, title=f"{experiment}, one step ahead", caption=CAPTION)
 
 
 def _write(sections: list[Section], output: Path, markdown: Path) -> None:
