@@ -72,9 +72,10 @@ def chosen(what: str, selection: Selection, names: tuple[str, ...] | None) -> li
 def _jobs(method: Method, tasks: Sequence[Task]) -> list[Job]:
     """One job a task, or one for each of its outputs; a model is built once for all that share its settings."""
     tasks = tasks if method.shared else [single for task in tasks for single in per_output(task)]
-    models: dict[tuple[int, ...], Model[Any]] = {}
+    models: dict[tuple[int, ...], tuple[Model[Any], Callable[[Task], str]]] = {}
     for task in tasks:
         if task.stream.lag_columns not in models:
-            models[task.stream.lag_columns] = method.build(task.stream)
-    paired = [(models[task.stream.lag_columns], task) for task in tasks]
-    return [Job(model, task, store.key(model, task)) for model, task in paired]
+            model = method.build(task.stream)
+            models[task.stream.lag_columns] = model, store.keys(model)
+    paired = [(*models[task.stream.lag_columns], task) for task in tasks]
+    return [Job(model, task, key(task)) for model, key, task in paired]

@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,14 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def key(model: Model[Any], task: Task) -> str:
-    """What the results of a model on a task are known by."""
-    known = [environment.versions()["driftgp"], portrait(model), task.digest]
-    return hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
+def keys(model: Model[Any]) -> Callable[[Task], str]:
+    """What the results of a model are known by, as a function of the task."""
+    known = json.dumps([environment.versions()["driftgp"], portrait(model)], sort_keys=True).removesuffix("]")
+
+    def key(task: Task) -> str:  # of a list of three: version, model, data
+        return hashlib.blake2b(f'{known}, "{task.digest}"]'.encode(), digest_size=16).hexdigest()
+
+    return key
 
 
 def folder(output: Path, experiment: str, method: str) -> Path:
