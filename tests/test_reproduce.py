@@ -273,7 +273,8 @@ def test_a_run_that_failed_is_left_out_and_counted():
 
 
 def test_an_order_that_differs_is_told_with_both_numbers():
-    (sentence,) = order.sentences("sales", {"OR": {"AGP": 2.5, "persistence": 2.0}}, ["SS", "OR"])
+    whole, sentence = order.sentences("sales", {"OR": {"AGP": 2.5, "persistence": 2.0}}, ["SS", "OR"])
+    assert "MSE: 1; in the same order here: 0" in whole
     assert all(part in sentence for part in ("OR", "2.2394", "3.9486", "2.5000", "2.0000"))
 
 

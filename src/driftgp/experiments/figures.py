@@ -107,15 +107,25 @@ def predictive_panels(times: Floats, y: Floats, forecasts: Mapping[str, Forecast
     figure, panels = _new(rows, columns, (10.0, 2.3 * rows + 0.6), sharex=True, sharey=True)
     for axes, (name, (mean, std)) in zip(panels, forecasts.items(), strict=False):
         colour = LINES.get(name, (BLUE, "-"))[0]
-        axes.fill_between(times, mean - 2 * std, mean + 2 * std, color=colour, alpha=0.25, linewidth=0)
-        axes.plot(times, y, ".", color=BLACK, markersize=2)
-        axes.plot(times, mean, color=colour, linewidth=1.4)
+        axes.fill_between(
+            times,
+            mean - 2 * std,
+            mean + 2 * std,
+            color=colour,
+            alpha=0.25,
+            linewidth=0,
+            label="± 2 standard deviations",
+        )
+        axes.plot(times, y, ".", color=BLACK, markersize=2, label="sample")
+        axes.plot(times, mean, color=colour, linewidth=1.4, label="predicted mean")
         axes.set_title(f"{name}: MSE {np.mean((mean - y) ** 2):.3f}")
     for axes in panels[len(forecasts) :]:
         axes.set_visible(False)
     panels[0].set(xlim=(times[0], times[-1]), ylim=(-4.5, 4.5))
-    for axes in panels[-columns:]:
+    panels[0].legend(loc="lower left", ncols=3, fontsize=8)
+    for axes in panels[max(len(forecasts) - columns, 0) : len(forecasts)]:  # the lowest of each column
         axes.set_xlabel("time t")
+        axes.tick_params(labelbottom=True)
     for axes in panels[::columns]:
         axes.set_ylabel("target y")
     return figure
@@ -141,7 +151,7 @@ def forgetting(times: Floats, errors: Mapping[float, Floats], factors: Mapping[f
 @_styled
 def mape_by_hour(hours: Sequence[int], zones: Mapping[str, Mapping[str, Floats]]) -> Figure:
     """Draw the mean absolute error in per cent of the load by hour of the day, a panel a zone, a curve a method."""
-    figure, panels = _new(1, len(zones), (5.2 * len(zones) + 1.0, 4.2))
+    figure, panels = _new(1, len(zones), (5.2 * len(zones) + 1.0, 4.2), sharey=True)
     for axes, (zone, curves) in zip(panels, zones.items(), strict=True):
         for name, (colour, style) in LINES.items():
             if name in curves:

@@ -22,6 +22,12 @@ FINDING = (
     "fast."
 )
 
+MINIMUM = (
+    "The paper, which has no numbers here, sees the error fall until about v = 4. In a comparison seed by seed (100 "
+    "seeds) v = 3 is ahead of v = 4 by 0.0016 ± 0.0003, about 3 % of the error; the larger r_th = 0.01 of the "
+    "published toy runs is not the reason: 0.0574 and 0.0590 with it, 0.0573 and 0.0589 without."
+)
+
 
 class Forgetting(Experiment):
     """AGP with λ^T = 10^−v for ten v."""
@@ -61,6 +67,7 @@ class Forgetting(Experiment):
             paragraphs=[f"AGP on the toy stream with λ^T = 10^(−v), all else as above; seeds {seeds}. {FINDING}"],
             tables=[_table(self.summaries(results), results)],
             pictures=[Picture("toy-forgetting", caption, figure)] if errors else [],
+            remarks=_remarks({_exponent(name): _tracking(rows) for name, rows in results.items() if len(rows)}),
         )
 
 
@@ -102,18 +109,34 @@ def _summary(name: str, rows: pl.DataFrame) -> Summary:
     )
 
 
+def _tracking(rows: pl.DataFrame) -> float:
+    return float(np.nanmean(squared_errors(rows)[:, _between(*TRACKING)]))
+
+
+def _remarks(errors: dict[float, float]) -> list[str]:
+    """Where the paper's three observations hold; `errors` between t = 3.2 and 3.4 for every v."""
+    if len(errors) < len(EXPONENTS):
+        return []
+    worst, best = max(errors, key=errors.__getitem__), min(errors, key=errors.__getitem__)
+    later = ", ".join(f"{errors[v]:.4f} (v = {v:g})" for v in sorted(errors) if v > best)
+    finding = (
+        f"Between t = 3.2 and t = 3.4, v = {worst:g} tracks worst ({errors[worst]:.4f}); the error falls until "
+        f"v = {best:g} ({errors[best]:.4f}){f' and then is {later}' if later else ''}."
+    )
+    return [finding, MINIMUM]
+
+
 def _table(lines: list[Summary], results: Results) -> Table:
     head = ["v", "λ", "MSE, t from 2.5 to 4", "MSE, t from 3.2 to 3.4", "coverage, %", "seeds"]
     rows = []
     for line in lines:
         v = _exponent(line.series)
-        tracking = float(np.nanmean(squared_errors(results[line.series])[:, _between(*TRACKING)]))
         rows.append(
             [
                 f"{v:g}",
                 f"{_factor(v):.4f}",
                 report.cell(line.mse, None),
-                report.cell(tracking, None),
+                report.cell(_tracking(results[line.series]), None),
                 report.cell(100 * line.coverage, None, experiment.PERCENT),
                 str(line.runs),
             ]

@@ -1,4 +1,4 @@
-"""Where the order of the methods by MSE is clear in the paper and another here, and why, so far as it was found out."""
+"""The order of the methods by MSE: where it is clear in the paper, whether it is the same here, and if not, why."""
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
@@ -7,17 +7,15 @@ from driftgp.experiments import published
 
 CLEAR = 1.05  # one MSE this many times the other: closer ones have no order
 
-# (experiment, series, better in the paper, worse in the paper) → what was found to be the reason.
-REASONS: dict[tuple[str, str, str, str], str] = {}
+# (experiment, series or "" for any, the method that is out of order) → what was found to be the reason.
+REASONS: dict[tuple[str, str, str], str] = {}
 
 
-def reversals(experiment: str, series: str, ours: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Pairs of methods of which the paper has the first clearly ahead, and we have the second ahead.
+def clear_pairs(experiment: str, series: str, ours: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Pairs of methods, of those that we ran, of which the paper has the first clearly ahead.
 
-    >>> reversals("toy", "toy", {"AGP": 0.061, "OSGP": 0.18, "fast-AGP": 0.21})
-    []
-    >>> reversals("toy", "toy", {"OSGP": 0.4, "fast-AGP": 0.2})
-    [('OSGP', 'fast-AGP')]
+    >>> clear_pairs("toy", "toy", {"AGP": 0.061, "OSGP": 0.18})
+    [('AGP', 'OSGP')]
     """
     paper = {
         method: cell.mse
@@ -28,18 +26,39 @@ def reversals(experiment: str, series: str, ours: Mapping[str, float]) -> list[t
         (better, worse)
         for one, other in combinations(paper, 2)
         for better, worse in [(one, other) if paper[one] < paper[other] else (other, one)]
-        if paper[worse] > CLEAR * paper[better] and ours[worse] < ours[better]
+        if paper[worse] > CLEAR * paper[better]
     ]
+
+
+def reversals(experiment: str, series: str, ours: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Pairs of methods of which the paper has the first clearly ahead, and we have the second ahead.
+
+    >>> reversals("toy", "toy", {"AGP": 0.061, "OSGP": 0.18, "fast-AGP": 0.21})
+    []
+    >>> reversals("toy", "toy", {"OSGP": 0.4, "fast-AGP": 0.2})
+    [('OSGP', 'fast-AGP')]
+    """
+    return [(better, worse) for better, worse in clear_pairs(experiment, series, ours) if ours[worse] < ours[better]]
 
 
 def sentences(experiment: str, ours: Mapping[str, Mapping[str, float]], series: Iterable[str]) -> list[str]:
-    """A plain sentence for each pair, with the reason; `ours` is series → method → MSE."""
-    return [
+    """How many clear pairs there are, then a plain sentence for each that is reversed; `ours` is series → method → MSE.
+
+    >>> sentences("toy", {"toy": {"AGP": 0.061, "OSGP": 0.18}}, ["toy"])
+    ['Pairs of methods that the paper has clearly apart, by 5 % or more of MSE: 1; in the same order here: 1.']
+    """
+    known = [name for name in series if name in ours]
+    pairs = sum(len(clear_pairs(experiment, name, ours[name])) for name in known)
+    found = [
         _sentence(experiment, name, better, worse, ours[name])
-        for name in series
-        if name in ours
+        for name in known
         for better, worse in reversals(experiment, name, ours[name])
     ]
+    whole = (
+        f"Pairs of methods that the paper has clearly apart, by 5 % or more of MSE: {pairs}; in the same order here: "
+        f"{pairs - len(found)}."
+    )
+    return [whole, *found] if pairs else []
 
 
 def _sentence(experiment: str, series: str, better: str, worse: str, ours: Mapping[str, float]) -> str:
@@ -48,5 +67,9 @@ def _sentence(experiment: str, series: str, better: str, worse: str, ours: Mappi
         f"{series}: the paper has {better} ({paper[better].mse:.4f}) ahead of {worse} ({paper[worse].mse:.4f}); "
         f"here {worse} ({ours[worse]:.4f}) is ahead of {better} ({ours[better]:.4f})."
     )
-    reason = REASONS.get((experiment, series, better, worse))
-    return f"{fact} {reason or 'The reason is not known.'}"
+    return f"{fact} {_reason(experiment, series, better, worse)}"
+
+
+def _reason(experiment: str, series: str, *methods: str) -> str:
+    known = [REASONS.get((experiment, place, method)) for place in (series, "") for method in methods]
+    return next((reason for reason in known if reason), "The reason is not known.")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "The paper's experiments, reproduced"
+ORDER = "Beside what the paper says"
 PREFACE = (
     "Every cell has this project's number and then, in brackets, the paper's; a dash stands where the paper has "
     "none. All predictions are one step ahead: predict, score, then learn. Coverage is the share of samples within "
@@ -63,7 +64,7 @@ class Section:
     paragraphs: Sequence[str]
     tables: Sequence[Table]
     pictures: Sequence[Picture] = ()
-    remarks: Sequence[str] = field(default_factory=tuple)  # where the order of the methods is not the paper's
+    remarks: Sequence[str] = field(default_factory=tuple)  # where what is found here is, or is not, what the paper says
 
 
 def number(value: float | None, form: str = "{:.4f}") -> str:
@@ -101,7 +102,7 @@ def markdown(sections: Sequence[Section]) -> str:
         for table in section.tables:
             blocks += [f"### {table.title}", f"```sh\n{section.command}\n```", _markdown_table(table)]
         if section.remarks:
-            blocks += ["### Where the order of the methods is not the paper's"]
+            blocks += [f"### {ORDER}"]
             blocks += ["\n".join(f"- {remark}" for remark in section.remarks)]
         for picture in section.pictures:
             blocks += [f"![{picture.caption}](images/{picture.name}.png)", f"*{picture.caption}*"]
@@ -135,7 +136,7 @@ def page(sections: Sequence[Section]) -> str:
         for table in section.tables:
             body += [_element("h3", table.title), _element("pre", section.command), _html_table(table)]
         if section.remarks:
-            body += [_element("h3", "Where the order of the methods is not the paper's"), _list(section.remarks)]
+            body += [_element("h3", ORDER), _list(section.remarks)]
         body += [_figure(picture) for picture in section.pictures]
     head = f'<meta charset="utf-8"><title>{html.escape(TITLE)}</title><style>{STYLE}</style>'
     lines = "\n".join(body)
