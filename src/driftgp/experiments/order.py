@@ -8,7 +8,20 @@ from driftgp.experiments import published
 CLEAR = 1.05  # one MSE this many times the other: closer ones have no order
 
 # (experiment, series or "" for any, the method that is out of order) → what was found to be the reason.
-REASONS: dict[tuple[str, str, str], str] = {}
+PUBLISHED_RUN = (
+    "In the paper this method is behind even persistence in this zone, which no setting known of the published runs "
+    "brings about here. Single precision does not: five hours of w-VSGP in RI are within 4 % of those in double."
+)
+OVERFITS = (
+    "The map of the seven inputs to two is learned from the 90 samples of the warm-up, and overfits them: with 20 "
+    "iterations of warm-up instead of 200, WISKI has 2.4652 and a coverage of 90.7 %."
+)
+REASONS: dict[tuple[str, str, str], str] = {
+    ("load", "ME", "AGP-VSI"): PUBLISHED_RUN,
+    ("load", "RI", "AGP-VSI"): PUBLISHED_RUN,
+    ("load", "RI", "w-VSGP"): PUBLISHED_RUN,
+    ("sales", "OR", "WISKI"): OVERFITS,
+}
 
 
 def clear_pairs(experiment: str, series: str, ours: Mapping[str, float]) -> list[tuple[str, str]]:
