@@ -252,7 +252,7 @@ def test_the_report_has_every_cell_of_the_paper_beside_ours(name, experiment, se
                 row = next(line for line in text.splitlines() if line.startswith(f"| {method} |"))
                 assert f"({cell.mse:.4f})" in row
                 assert cell.coverage is None or f"({cell.coverage:.2f})" in text
-                assert cell.seconds is None or f"({cell.seconds:.3g})" in text
+                assert cell.seconds is None or f"({cell.seconds:.4g})" in text
                 assert f"({cell.mse:.4f})" in page
     assert text.count(section.command) == len(section.tables)
     assert all(f"images/{picture.name}.png" in text for picture in section.pictures)

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from driftgp.experiments import published, report
+from driftgp.experiments.published import Cell
 from driftgp.experiments.report import Section, Table
 from driftgp.experiments.summary import Results, Summary
 from driftgp.experiments.tasks import Method, Selection, Task
 
 PERCENT = "{:.2f}"
+SECONDS = "{:.4g}"
+Lines = dict[str, dict[str, Summary]]  # method → series → line
 
 
 @dataclass(frozen=True)
@@ -55,17 +58,17 @@ def seed_range(seeds: tuple[int, ...]) -> str:
     return ",".join(map(str, seeds))
 
 
-def grid(title: str, lines: dict[str, dict[str, Summary]], series: list[str], what: str, form: str) -> Table:
-    """A table of one score, methods down and series across, the paper's number beside ours."""
+def grid(title: str, name: str, lines: Lines, series: list[str], what: str, form: str) -> Table:
+    """A table of one score of the experiment `name`, methods down and series across, the paper's number beside ours."""
     rows = [
-        [method, *(_cell(found.get(name), name, method, what, form) for name in series)]
+        [method, *(_cell(found.get(place), published.cell(name, place, method), what, form) for place in series)]
         for method, found in lines.items()
     ]
     return Table(title, ["method", *series], rows)
 
 
-def _cell(line: Summary | None, series: str, method: str, what: str, form: str) -> str:
-    return report.cell(None if line is None else ours(line, what), paper(line, series, method, what), form)
+def _cell(line: Summary | None, paper: Cell, what: str, form: str) -> str:
+    return report.cell(None if line is None else ours(line, what), getattr(paper, what, None), form)
 
 
 def ours(line: Summary, what: str) -> float:
@@ -74,16 +77,7 @@ def ours(line: Summary, what: str) -> float:
     return 100 * value if what == "coverage" else value
 
 
-def paper(line: Summary | None, series: str, method: str, what: str) -> float | None:
-    """The paper's number."""
-    if line is None:
-        return None
-    cell = published.cell(line.experiment, series, method)
-    value: float | None = getattr(cell, what, None)
-    return value
-
-
-def times_agp(lines: dict[str, dict[str, Summary]], series: str, method: str) -> str:
+def times_agp(lines: Lines, series: str, method: str) -> str:
     """Time as a multiple of AGP's: ours, measured in one run on one machine, and the paper's."""
     line, agp = lines[method].get(series), lines.get("AGP", {}).get(series)
     if line is None or agp is None:

@@ -53,7 +53,7 @@ class Forgetting(Experiment):
 
     def section(self, results: Results) -> Section:
         """The table and the figure."""
-        seeds = experiment.seed_range(self.selection.seeds)
+        seeds = experiment.seed_range(self.selection.seeds[: max(map(len, results.values()), default=0)])
         inside = _between(*AROUND)
         errors = {
             _exponent(name): np.nanmean(squared_errors(rows), 0)[inside] for name, rows in results.items() if len(rows)

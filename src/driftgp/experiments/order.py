@@ -9,7 +9,7 @@ CLEAR = 1.05  # one MSE this many times the other: closer ones have no order
 
 # (experiment, series or "" for any, the method that is out of order) → what was found to be the reason.
 PUBLISHED_RUN = (
-    "In the paper this method is behind even persistence in this zone, which no setting known of the published runs "
+    "In the paper these methods are behind even persistence there, which no known setting of the published runs "
     "brings about here. Single precision does not: five hours of w-VSGP in RI are within 4 % of those in double."
 )
 OVERFITS = (
@@ -55,32 +55,33 @@ def reversals(experiment: str, series: str, ours: Mapping[str, float]) -> list[t
 
 
 def sentences(experiment: str, ours: Mapping[str, Mapping[str, float]], series: Iterable[str]) -> list[str]:
-    """How many clear pairs there are, then a plain sentence for each that is reversed; `ours` is series → method → MSE.
+    """How many clear pairs there are, then those that are reversed, each in a sentence, those of one reason together.
+
+    `ours` is series → method → MSE.
 
     >>> sentences("toy", {"toy": {"AGP": 0.061, "OSGP": 0.18}}, ["toy"])
     ['Pairs of methods that the paper has clearly apart, by 5 % or more of MSE: 1; in the same order here: 1.']
     """
     known = [name for name in series if name in ours]
     pairs = sum(len(clear_pairs(experiment, name, ours[name])) for name in known)
-    found = [
-        _sentence(experiment, name, better, worse, ours[name])
-        for name in known
-        for better, worse in reversals(experiment, name, ours[name])
-    ]
+    found = [(name, better, worse) for name in known for better, worse in reversals(experiment, name, ours[name])]
+    facts: dict[str, list[str]] = {}
+    for name, better, worse in found:
+        reason = _reason(experiment, name, better, worse)
+        facts.setdefault(reason, []).append(_fact(experiment, name, better, worse, ours[name]))
     whole = (
         f"Pairs of methods that the paper has clearly apart, by 5 % or more of MSE: {pairs}; in the same order here: "
         f"{pairs - len(found)}."
     )
-    return [whole, *found] if pairs else []
+    return [whole, *(" ".join([*told, reason]) for reason, told in facts.items())] if pairs else []
 
 
-def _sentence(experiment: str, series: str, better: str, worse: str, ours: Mapping[str, float]) -> str:
+def _fact(experiment: str, series: str, better: str, worse: str, ours: Mapping[str, float]) -> str:
     paper = published.TABLES[experiment][series]
-    fact = (
+    return (
         f"{series}: the paper has {better} ({paper[better].mse:.4f}) ahead of {worse} ({paper[worse].mse:.4f}); "
         f"here {worse} ({ours[worse]:.4f}) is ahead of {better} ({ours[better]:.4f})."
     )
-    return f"{fact} {_reason(experiment, series, better, worse)}"
 
 
 def _reason(experiment: str, series: str, *methods: str) -> str:

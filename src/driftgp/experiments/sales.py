@@ -46,9 +46,9 @@ class Sales(Experiment):
             command="driftgp reproduce sales",
             paragraphs=[SETTING, CARRIED, DATA],
             tables=[
-                experiment.grid("MSE", lines, SERIES, "mse", "{:.4f}"),
-                experiment.grid("Coverage, %", lines, SERIES, "coverage", experiment.PERCENT),
-                _times(experiment.grid("Seconds", lines, SERIES, "seconds", "{:.3g}"), lines),
+                experiment.grid("MSE", "sales", lines, SERIES, "mse", "{:.4f}"),
+                experiment.grid("Coverage, %", "sales", lines, SERIES, "coverage", experiment.PERCENT),
+                _times(experiment.grid("Seconds", "sales", lines, SERIES, "seconds", experiment.SECONDS), lines),
             ],
             remarks=order.sentences("sales", mse, SERIES),
         )

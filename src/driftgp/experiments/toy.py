@@ -55,7 +55,11 @@ class Toy(Experiment):
         return Section(
             title=self.title,
             command=f"driftgp reproduce toy --seeds {seeds}",
-            paragraphs=[SETTING, RIVALS, f"Seeds {seeds}, or the first of them, as many as the last columns say."],
+            paragraphs=[
+                SETTING,
+                RIVALS,
+                f"Seeds {seeds}, or the first of them: as many as the column seeds says, and `--seeds` asks for.",
+            ],
             tables=[_table(lines)],
             pictures=self._pictures(results),
             remarks=order.sentences("toy", mse, ["toy"]),
@@ -111,7 +115,7 @@ def _table(lines: dict[str, dict[str, Summary]]) -> Table:
                 report.cell(line.mse, paper.mse),
                 report.number(line.error),
                 report.cell(100 * line.coverage, paper.coverage, experiment.PERCENT),
-                report.cell(line.seconds, paper.seconds, "{:.3g}"),
+                report.cell(line.seconds, paper.seconds, experiment.SECONDS),
                 experiment.times_agp(lines, "toy", method),
                 report.number(line.nlpd, "{:.3f}"),
                 str(line.runs),
