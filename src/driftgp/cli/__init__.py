@@ -8,6 +8,7 @@ import typer
 from driftgp.cli import console
 from driftgp.cli.compare import compare
 from driftgp.cli.demo import demo
+from driftgp.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="driftgp",
@@ -19,6 +20,7 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command()(compare)
+app.command()(reproduce)
 
 
 def _print_version(wanted: bool) -> None:
