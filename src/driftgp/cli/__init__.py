@@ -8,6 +8,8 @@ import typer
 from driftgp.cli import console
 from driftgp.cli.compare import compare
 from driftgp.cli.demo import demo
+from driftgp.cli.inspect import inspect
+from driftgp.cli.run import run
 
 app = typer.Typer(
     name="driftgp",
@@ -19,6 +21,8 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command()(compare)
+app.command()(run)
+app.command()(inspect)
 
 
 def _print_version(wanted: bool) -> None:
