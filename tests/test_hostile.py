@@ -208,6 +208,15 @@ LAMBDA = 0.1 ** (1 / 20)  # the usual one
 NO_PRIOR = 1e6  # so wide that it is none, as published
 
 
+def test_agp_and_the_wrappers_survive_the_hardest_cases_and_find_back():
+    """The quick part of what follows."""
+    usual = {"forgetting": LAMBDA, "prior": 10.0}
+    assert not failures(AGP(prior=10.0, **SIZES), [Trial(case, 0.3, usual) for case in HARDEST])
+    wrapped = Watched(Standardize(CarryForward(FastAGP(noise=0.1, **SIZES)), adapt=LAMBDA))
+    assert not failures(wrapped, [Trial(case, 0.45) for case in HARDEST])
+
+
+@pytest.mark.slow
 def test_agp_survives_and_finds_back():
     """With a prior, however wide, it finds back; without one it survives, but may stay where no sample can move it."""
     usual = judged(0.3, units=False, forgetting=LAMBDA, prior=10.0)
@@ -216,12 +225,14 @@ def test_agp_survives_and_finds_back():
     assert not failures(AGP(prior=10.0, **SIZES), [*usual, *bare, *more])
 
 
+@pytest.mark.slow
 def test_fast_agp_survives_and_finds_back():
     usual = judged(0.45, units=False, forgetting=LAMBDA)
     more = [Trial(case, 0.8, {"forgetting": value}) for case in HARDEST for value in (1.0, 0.5)]
     assert not failures(FastAGP(noise=0.1, **SIZES), [*usual, *more])
 
 
+@pytest.mark.slow
 def test_the_hybrid_survives_and_finds_back():
     """It learns a tenth as often, and takes ten times as long to find back."""
     usual = judged(0.6, units=False, forgetting=LAMBDA, prior=10.0)
@@ -229,6 +240,7 @@ def test_the_hybrid_survives_and_finds_back():
     assert not failures(AGP(prior=10.0, learn_every=10, **SIZES), [*usual, *more])
 
 
+@pytest.mark.slow
 def test_a_standardised_model_survives_and_finds_back_in_any_units():
     model = Standardize(AGP(prior=10.0, **SIZES), adapt=True)
     usual = judged(0.3, units=True, forgetting=LAMBDA)
@@ -240,11 +252,13 @@ def test_a_standardised_model_survives_and_finds_back_in_any_units():
     assert not failures(model, [*usual, *lasting])
 
 
+@pytest.mark.slow
 def test_a_model_in_all_wrappers_survives_and_finds_back():
     model = Watched(Standardize(CarryForward(FastAGP(noise=0.1, **SIZES)), adapt=LAMBDA))
     assert not failures(model, judged(0.45, units=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learn_every", [0, 1])
 @pytest.mark.parametrize("sizes", [(1, 2, 2), (1, 20, 2), (2, 2, 2), (5, 20, 200)])
 def test_extreme_sizes(learn_every, sizes):

@@ -20,7 +20,7 @@ STRETCH = 24 * 10  # rows shown as they are
 PANELS = 8  # series shown at most
 
 
-def run_figure(predictions: Predictions, target: str, level: float) -> Figure:
+def run_figure(predictions: Predictions, target: str, level: float, horizon: int = 1) -> Figure:
     """Draw one series: the last stretch above; rolling error and coverage of the whole run below."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -31,16 +31,16 @@ def run_figure(predictions: Predictions, target: str, level: float) -> Figure:
         figure = Figure(figsize=(9.0, 7.0), layout="constrained")
         top, middle, bottom = figure.subplots(3, 1, height_ratios=(2.4, 1.0, 1.0))
         _stretch(top, shown, level)
-        top.set_title(f"{target}: the last {min(STRETCH, len(shown.mean))} rows, each predicted before it came")
-        top.legend(loc="upper left", ncols=3)
+        top.set_title(f"{_short(target)}: last {min(STRETCH, len(shown.mean))} rows, each predicted before it came")
+        _legend_above(top, row=0.06)
         error = np.abs(shown.actual - shown.mean)
-        naive = np.abs(np.diff(shown.actual, prepend=np.nan))
+        naive = np.abs(shown.actual - np.concatenate([np.full(horizon, np.nan), shown.actual])[: len(shown.actual)])
         middle.plot(shown.at, rolling(error, window), color=BLUE, label="prediction")
-        middle.plot(shown.at, rolling(naive, window), "--", color=GREY, label="the row before")
+        middle.plot(shown.at, rolling(naive, window), "--", color=GREY, label="the last known row")
         middle.set_ylabel("mean abs. error")
         middle.set_ylim(bottom=0.0)
         middle.set_title(f"Mean of the last {window} rows, over the whole run")
-        middle.legend(loc="upper left", ncols=2)
+        _legend_above(middle)
         _coverage(bottom, shown, window, level)
         middle.sharex(bottom)
         middle.tick_params(labelbottom=False)
@@ -61,15 +61,13 @@ def groups_figure(
         for axes, group in zip(panels, groups, strict=False):
             _stretch(axes, _predicted(predictions.of(group)), level, rows=STRETCH // 3)
             own = scores[group]
-            axes.set_title(f"{group}: RMSE {own['rmse']:.3g}, coverage {own['coverage']:.1%}")
+            axes.set_title(f"{_short(group)}: RMSE {own['rmse']:.3g}, coverage {own['coverage']:.1%}")
             axes.tick_params(axis="x", labelsize=8)
         for axes in panels[len(groups) :]:
             axes.set_axis_off()
         shown = f"{len(groups)} of {len(scores)} series" if len(scores) > len(groups) else "all series"
-        figure.suptitle(
-            f"{target}: {shown}, largest error relative to their spread first", x=0.01, ha="left", fontsize=10
-        )
-        panels[0].legend(loc="upper left", fontsize=7)
+        figure.suptitle(f"{target}: {shown}, worst first", x=0.01, ha="left", fontsize=10)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=4)
     return figure
 
 
@@ -109,6 +107,16 @@ def _predicted(predictions: Predictions) -> Predictions:
     return type(predictions)(
         *(getattr(predictions, name)[here] for name in ("at", "group", "mean", "low", "high", "actual"))
     )
+
+
+def _short(name: str, most: int = 30) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _legend_above(axes: Axes, row: float = 0.0) -> None:
+    """Above the axes, where it hides nothing; beside the title, or a row above it."""
+    place = {"bbox_to_anchor": (1.0, 1.0 + row), "borderaxespad": 0.0}
+    axes.legend(loc="lower right", ncols=4, columnspacing=1.2, **place)
 
 
 def _stretch(axes: Axes, shown: Predictions, level: float, rows: int = STRETCH) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from driftgp.data.rows import Rows
-    from driftgp.runner import Answer, Runner, Settings
+    from driftgp.runner import Answer, Settings
 
 EVERYTHING = (
     Column("series", "series"),
@@ -34,7 +34,6 @@ EVERYTHING = (
 )
 ON_SCREEN = ("series", "rows", "predicted", "rmse", "mae", "coverage", "width", "alarms")
 SERIES_SHOWN = 20
-BLOCK = 128  # rows that move the progress bar by a step
 EVERY = 1000  # rows between checkpoints of a file; a live stream has one after every row
 
 
@@ -102,6 +101,9 @@ def run(
     standardise: Annotated[
         bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.")
     ] = None,
+    calibrate: Annotated[
+        bool | None, typer.Option("--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Predictions: .csv or .parquet; - for standard output.", callback=_output_file)
     ] = None,
@@ -149,18 +151,6 @@ def _from_config(path: Path | None) -> dict[str, Any]:
     return {} if path is None else {name.replace("-", "_"): value for name, value in read_config(path).items()}
 
 
-class _Progress:
-    """Moves a progress bar by a step for every block of rows."""
-
-    def __init__(self, report: console.Report, runner: Runner) -> None:
-        self.report, self.runner, self.done = report, runner, 0
-
-    def __call__(self) -> None:
-        while self.done < self.runner.rows // BLOCK:
-            self.done += 1
-            self.report(f"{self.runner.rows} rows")
-
-
 class _Job:
     """One run: rows to a journal, with checkpoints on the way."""
 
@@ -205,18 +195,18 @@ class _Job:
         blocks = self.runner.blocks()
         try:
             if self.runner.live:
-                self._through(blocks, lambda: None)
+                self._through(blocks, lambda _doing, _rows: None)
             else:
-                steps = -(-count_rows(self.file) // BLOCK) or 1
-                with console.progress(steps, "compiling") as report:
-                    self._through(blocks, _Progress(report, self.runner))
+                left = count_rows(self.file) - self.at_first
+                with console.progress(left if left > 0 else None, "compiling") as report:
+                    self._through(blocks, report)
             self._save()
         finally:
             if self.journal is not None:
                 self.journal.close()
         self._finish()
 
-    def _through(self, blocks: Iterator[list[Answer]], moved: Callable[[], None]) -> None:
+    def _through(self, blocks: Iterator[list[Answer]], report: Callable[[str, int], None]) -> None:
         for answers in blocks:
             if self.journal is not None:
                 self.journal.write(answers)
@@ -224,7 +214,7 @@ class _Job:
                 self.kept += answers
             if self.runner.rows - self.saved_at >= self.every:
                 self._save()
-            moved()
+            report("predicting", len(answers))
 
     def _save(self) -> None:
         """Have the output on the disk first, then the checkpoint that says how long it is."""
@@ -249,9 +239,9 @@ class _Job:
         total = {"series": "all", **scores.pop("")}
         series = [{"series": group, **own} for group, own in scores.items()] if self.settings.group else []
         read = self.runner.rows - self.at_first
-        pace = f"{1e6 * seconds / read:.0f} µs a row, compiling included" if read else "no new rows"
+        pace = f"{read} rows in {seconds:.1f} s, compiling included" if read else "no new rows"
         if self.on_screen:
-            console.remark(f"{total['rows']} rows, RMSE {total['rmse']:.4g}, coverage {total['coverage']:.1%}; {pace}")
+            console.remark(f"RMSE {total['rmse']:.4g}, coverage {total['coverage']:.1%}; {pace}")
         elif as_json:
             console.print_json(EVERYTHING, [*series, total])
         else:
@@ -259,10 +249,12 @@ class _Job:
             console.print_table(
                 [column for column in EVERYTHING if column.key in ON_SCREEN],
                 [*series[:SERIES_SHOWN], total],
-                title=f"{self.settings.target} by {self.settings.model}, {self.settings.horizon} row(s) ahead",
-                caption=f"{read} rows in {seconds:.1f} s: {pace}{more}\n"
-                f"coverage: share of targets inside their {self.settings.level:.0%} interval",
+                title=f"{self.settings.target} by {self.settings.model}, {self._ahead()} ahead",
+                caption=f"{pace}{more}\ncoverage: share of targets inside their {self.settings.level:.0%} interval",
             )
+
+    def _ahead(self) -> str:
+        return "one row" if self.settings.horizon == 1 else f"{self.settings.horizon} rows"
 
     def draw(self, path: Path) -> None:
         """Draw the run."""
@@ -276,7 +268,7 @@ class _Job:
         scores = self.runner.summary()
         del scores[""]
         if self.settings.group is None:
-            figure = plots_run.run_figure(shown, self.settings.target, self.settings.level)
+            figure = plots_run.run_figure(shown, self.settings.target, self.settings.level, self.settings.horizon)
         else:
             figure = plots_run.groups_figure(shown, self.settings.target, self.settings.level, scores)
         plots.save(figure, path)

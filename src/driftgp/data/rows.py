@@ -188,7 +188,7 @@ def _open_binary(path: str) -> IO[bytes]:
 
 
 def count_rows(path: str) -> int:
-    """About how many rows a file has: its lines, or its rows."""
+    """About how many rows a file has: its rows, or its lines below the header; 0 where to count is to read."""
     suffix = Path(path).suffix.lower()
     if suffix == ".parquet":
         import polars as pl
@@ -198,7 +198,7 @@ def count_rows(path: str) -> int:
         return 0
     with _open_binary(path) as file:
         try:
-            return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+            return max(sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) - 1, 0)
         except (OSError, EOFError, zlib.error):  # damaged: reading it row by row will say where
             return 0
 

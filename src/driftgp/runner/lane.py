@@ -11,6 +11,7 @@ from driftgp import checkpoint
 from driftgp.features import Features, History
 from driftgp.runner.loop import Forecast, Step, advance
 from driftgp.runner.models import build_model
+from driftgp.runner.reach import Reach
 from driftgp.runner.schema import Sample
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import SECONDS, Settings
@@ -58,6 +59,7 @@ class Lane:
         self.unit = 1.0  # the usual time between rows
         self.last = math.nan  # time of the last row
         self.scores = Scores()
+        self.reach = Reach(settings.level, settings.horizon)
         self.model: Any = None
         self.state: Any = None
         self._blob = b""  # of the state, while it has not changed
@@ -136,6 +138,8 @@ class Lane:
         return forecasts
 
     def _answer(self, sample: Sample, forecast: Forecast, flags: list[str]) -> Answer:
+        if self.settings.calibrate:
+            forecast = self.reach.stretch(forecast, sample.target)
         self.scores.count(forecast, sample.target)
         if forecast.alarms > self.scores.alarms:
             flags.append("alarm")
@@ -172,6 +176,7 @@ class Lane:
             "unit": self.unit,
             "last": self.last,
             "scores": self.scores.to_json(),
+            "reach": self.reach.to_json(),
             "started": self.model is not None,
         }
 
@@ -193,6 +198,7 @@ class Lane:
         lane.batch = [(x, y) for x, y in stored["batch"]]
         lane.intervals, lane.unit, lane.last = stored["intervals"], stored["unit"], stored["last"]
         lane.scores = Scores(**stored["scores"])
+        lane.reach.restore(stored["reach"])
         if stored["started"]:
             lane.model = lane._build()
             lane.state = checkpoint.from_bytes(lane.model, blob)

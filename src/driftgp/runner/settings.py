@@ -48,6 +48,7 @@ class Settings:
     missing: Missing = "carry"
     malformed: Malformed = "stop"
     standardise: bool = True
+    calibrate: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what does not fit together."""
@@ -215,4 +216,5 @@ _READERS: dict[str, Reader] = {
     "missing": _choice(MISSING),
     "malformed": _choice(MALFORMED),
     "standardise": _yes_or_no,
+    "calibrate": _yes_or_no,
 }
