@@ -10,6 +10,8 @@ import random
 import subprocess
 import sys
 import time
+from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import polars as pl
@@ -26,6 +28,8 @@ from driftgp.model import Model
 from driftgp.plots_run import worst_first
 from driftgp.runner import Runner, bundle, read_checkpoint, read_config, settings_from
 from driftgp.runner import models as named_models
+from driftgp.runner.loop import Forecast
+from driftgp.runner.reach import Reach
 from driftgp.runner.settings import MODELS
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -191,6 +195,38 @@ def test_every_model_that_has_a_name_can_be_built(model):
     assert tuple(named_models._BUILDERS) == MODELS
 
 
+# ---- intervals -------------------------------------------------------------------------------------------------------
+
+
+def covered(errors, level=0.9, horizon=1):
+    """Share of targets inside the intervals of a model that says its errors are standard normal, and the reach."""
+    reach, z = Reach(level, horizon), NormalDist().inv_cdf(0.5 * (1.0 + level))
+    forecasts = [reach.stretch(Forecast(0.0, -z, z, 0.0, 0.0), error) for error in errors]
+    inside = [f.low <= error <= f.high for f, error in zip(forecasts, errors, strict=True) if error == error]
+    return float(np.mean(inside)), reach
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("horizon", [1, 24])
+def test_intervals_hold_their_share_whatever_the_model_says(scale, horizon):
+    share, reach = covered(scale * np.random.default_rng(0).normal(size=10_000), horizon=horizon)
+    assert abs(share - 0.9) < 0.02
+    assert abs(reach.factor - scale) < 0.2 * scale
+
+
+def test_a_missing_target_says_nothing_about_intervals():
+    errors = np.random.default_rng(0).normal(size=500)
+    gappy = np.repeat(errors, 2)[:-1]
+    gappy[1::2] = np.nan
+    assert covered(gappy)[1].factor == covered(errors)[1].factor
+
+
+def test_a_long_calm_leaves_intervals_that_can_grow_again():
+    calm, wild = np.zeros(10_000), np.random.default_rng(0).normal(size=2000)
+    reach = covered(np.concatenate([calm, wild]))[1]
+    assert 0.7 < reach.factor < 1.4
+
+
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
 
 
@@ -286,7 +322,7 @@ def test_a_parquet_file_and_a_gzipped_one_are_read_like_csv(file, tmp_path):
 def test_standard_input_is_answered_line_by_line(file):
     result = run("-", *COMMAND, "--features", "x", given=file.read_text())
     run(file, *COMMAND, "--features", "x", "--output", "out.csv")
-    assert result.stdout == open("out.csv").read()  # noqa: PTH123, SIM115
+    assert result.stdout == Path("out.csv").read_text()
 
 
 def test_each_answer_comes_before_the_next_question():
@@ -452,9 +488,9 @@ class Killing:
 
     def writing_time(self, output):
         """Seconds from the first byte of the output to the end, of a run that is left alone."""
-        process = self.start("--output", output)
-        first = self.wait_for_growth(process, self.folder / output)
-        assert process.wait() == 0, process.stderr.read().decode()
+        with self.start("--output", output) as process:
+            first = self.wait_for_growth(process, self.folder / output)
+            assert process.wait() == 0, process.stderr.read().decode()
         return time.monotonic() - first
 
     def wait_for_growth(self, process, path):
@@ -467,17 +503,16 @@ class Killing:
         """Kill so many times, starting over when a run gets to its end; then let it end, and return what it wrote."""
         path, checkpoint = self.folder / output, self.folder / "run.ckpt"
         while self.kills < times:
-            process = self.start("--output", output, "--checkpoint", checkpoint.name, "--every", "128")
-            if self.random.random() < 0.8:
-                self.wait_for_growth(process, path)
-            time.sleep(self.random.uniform(0.0, span))
-            self.kills += process.poll() is None
-            process.kill()
-            if process.wait() == 0:
-                checkpoint.unlink()
-            process.stderr.close()
-        process = self.start("--output", output, "--checkpoint", checkpoint.name, "--every", "128")
-        assert process.wait() == 0, process.stderr.read().decode()
+            with self.start("--output", output, "--checkpoint", checkpoint.name, "--every", "128") as process:
+                if self.random.random() < 0.8:
+                    self.wait_for_growth(process, path)
+                time.sleep(self.random.uniform(0.0, span))
+                self.kills += process.poll() is None
+                process.kill()
+                if process.wait() == 0:
+                    checkpoint.unlink()
+        with self.start("--output", output, "--checkpoint", checkpoint.name, "--every", "128") as process:
+            assert process.wait() == 0, process.stderr.read().decode()
         return path.read_bytes()
 
 

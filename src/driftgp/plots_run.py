@@ -150,7 +150,7 @@ def _short_dates(axes: Axes, at: NDArray[Any]) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     if at.dtype.kind == "M":
-        locator = AutoDateLocator(maxticks=8)  # type: ignore[no-untyped-call]
+        locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
@@ -165,16 +165,27 @@ def health_figure(facts: Mapping[str, Any], targets: Sequence[float], name: str)
         figure = Figure(figsize=(9.0, 2.2 + 0.42 * len(gauges)), layout="constrained")
         top, bottom = figure.subplots(2, 1, height_ratios=(1.6, 0.3 * len(gauges) + 0.3))
         top.plot(np.arange(-len(targets), 0), targets, ".-", color=BLACK, markersize=4, linewidth=0.8)
-        top.set_title(f"{name}: the last targets that its inputs reach back to")
+        top.set_title(f"{_short(name)}: last targets, as far back as the inputs reach")
         top.set_xlabel("rows before the checkpoint")
-        for place, (label, share, text, fine) in enumerate(gauges):
-            bottom.barh(place, min(max(share, 0.0), 1.0), color=GREEN if fine else VERMILION, height=0.6)
-            bottom.annotate(f"{label}: {text}", (0.01, place), va="center", fontsize=9)
+        for place, (_, share, text, fine) in enumerate(gauges):
+            length = min(max(share, 0.0), 1.0)
+            bottom.barh(place, length, color=GREEN if fine else VERMILION, height=0.6, alpha=0.75)
+            beside = length < 0.7  # else inside, at the bar's end
+            bottom.annotate(
+                text,
+                (length, place),
+                xytext=(4 if beside else -4, 0),
+                textcoords="offset points",
+                va="center",
+                ha="left" if beside else "right",
+            )
+        bottom.set_yticks(range(len(gauges)), [label for label, *_ in gauges])
         bottom.set_xlim(0.0, 1.0)
-        bottom.set_yticks([])
         bottom.set_xticks([])
+        bottom.tick_params(left=False)
+        bottom.grid(visible=False)
         bottom.invert_yaxis()
-        bottom.set_title("Its health: vermilion calls for a look")
+        bottom.set_title("Its health: a vermilion bar calls for a look")
     return figure
 
 
@@ -202,10 +213,10 @@ def _gauges(facts: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
         square, mean = facts["residual_square"][0], facts["residual_mean"][0]
         autocorrelation = facts["autocorrelation"][0][0]
         gauges += [
-            ("mean squared residual (1 is right)", square / 4.0, f"{square:.2f}", 0.3 < square < 2.0),
-            ("mean residual (0 is right)", abs(mean), f"{mean:+.2f}", abs(mean) < 0.5),
+            ("mean squared residual (right: 1)", square / 4.0, f"{square:.2f}", 0.3 < square < 2.0),
+            ("mean residual (right: 0)", abs(mean), f"{mean:+.2f}", abs(mean) < 0.5),
             (
-                "autocorrelation of residuals (0 is right)",
+                "autocorrelation (right: 0)",
                 abs(autocorrelation),
                 f"{autocorrelation:+.2f}",
                 abs(autocorrelation) < 0.4,

@@ -51,6 +51,10 @@ def main() -> None:
     """Run the command line; an error that the library explains is shown as its explanation alone."""
     try:
         app()
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         console.complain(str(error))
+        raise SystemExit(2) from None
+    except OSError as error:
+        named = error.filename is not None and error.strerror is not None
+        console.complain(f"{error.filename}: {error.strerror}" if named else str(error))
         raise SystemExit(2) from None

@@ -59,8 +59,8 @@ def _finite(value: Any) -> Any:
 
 
 @contextmanager
-def progress(steps: int | None, doing: str) -> Iterator[Report]:
-    """Show a progress bar while the block runs, with the time left if it is known how many steps there are."""
+def progress(steps: int, doing: str) -> Iterator[Report]:
+    """Show a progress bar with the time left while the block runs."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -81,7 +81,7 @@ def progress(steps: int | None, doing: str) -> Iterator[Report]:
     with Progress(*columns, console=_standard_error()) as bar:
         task = bar.add_task(doing, total=steps)
         yield lambda doing, steps=1: bar.update(task, advance=steps, description=doing)
-        bar.update(task, total=steps or bar.tasks[task].completed, completed=steps)
+        bar.update(task, completed=steps)
 
 
 def remark(text: str) -> None:

@@ -14,7 +14,39 @@ from driftgp.cli.console import Column
 from driftgp.cli.run import picture
 
 if TYPE_CHECKING:
+    from driftgp.runner.lane import Lane
     from driftgp.runner.run import Saved
+
+LABELS = {  # where a name alone does not say what a person on call should make of it
+    "rows_read": "rows read, of all series",
+    "run_rmse": "RMSE",
+    "run_mse": "MSE",
+    "run_mae": "MAE",
+    "run_nlpd": "NLPD",
+    "run_coverage": "coverage of the intervals",
+    "run_width": "mean width of the intervals",
+    "run_missing": "rows without a target",
+    "run_carried": "rows with a gap in an input",
+    "alarms": "drift alarms",
+    "interval_factor": "intervals stretched by",
+    "unit_of_time": "unit of time (the usual time between rows)",
+    "residual": "last residual, in standard deviations",
+    "residual_mean": "mean residual of late (right: 0)",
+    "residual_square": "mean squared residual of late (right: 1)",
+    "autocorrelation": "autocorrelation of residuals (right: 0)",
+    "log_score": "log score of late",
+    "usual_log_score": "log score since the last alarm",
+    "shortfall": "way to the next alarm",
+    "shortfall_for_alarm": "an alarm comes at",
+    "since_alarm": "rows since the last alarm",
+    "time_constant": "time constant, in units of time",
+    "half_life": "half-life, in units of time",
+    "renewals": "changes of the model's units",
+    "filled": "gaps filled, by input",
+    "samples": "samples learned from",
+    "skipped": "gradient steps skipped",
+    "repaired": "factorisations repaired",
+}
 
 
 def inspect(
@@ -25,15 +57,17 @@ def inspect(
 ) -> None:
     """Say what is in a checkpoint: what the model remembers, how it has done of late, whether something is wrong."""
     process.prepare_jax()
+    from driftgp.runner import read_checkpoint
     from driftgp.runner.bundle import MAGIC
 
     data = file.read_bytes()
-    if not data.startswith(MAGIC):
-        _model_checkpoint(data, plot, as_json=as_json)
-        return
-    from driftgp.runner import read_checkpoint
-
-    saved = read_checkpoint(data)
+    try:
+        if not data.startswith(MAGIC):
+            _model_checkpoint(data, plot, as_json=as_json)
+            return
+        saved = read_checkpoint(data)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
     key = _chosen(saved, group)
     facts = _facts(saved, key)
     if as_json:
@@ -59,10 +93,22 @@ def _facts(saved: Saved, key: str) -> dict[str, Any]:
 
     lane = saved.lanes[key]
     facts: dict[str, Any] = {"rows_read": saved.rows, "series": len(saved.lanes)}
-    facts |= {f"run_{name}": value for name, value in lane.scores.summary().items()}
+    facts |= {f"run_{name}": value for name, value in lane.scores.summary().items() if name != "alarms"}
     if lane.model is None:
         return facts | {"model": "not started", "warmup_rows": len(lane.batch)}
-    return facts | {"unit_of_time": lane.unit, "inputs": list(lane.features.names)} | describe(lane.model, lane.state)
+    names = list(lane.features.names)
+    about = describe(lane.model, lane.state) | {"interval_factor": lane.reach.factor}
+    if "filled" in about:
+        about["filled"] = {name: count for name, count in zip(names, about["filled"], strict=True) if count}
+    return facts | {"inputs": names, "unit_of_time": _unit(saved, lane)} | about
+
+
+def _unit(saved: Saved, lane: Lane) -> str:
+    """What one unit of time is in this series."""
+    half_life = saved.settings.half_life_of
+    if half_life is None or not saved.schema.time:
+        return "one row"
+    return f"{lane.unit / 3600.0:g} h" if half_life[1] else f"{lane.unit:g}, as the times count"
 
 
 def _model_checkpoint(data: bytes, plot: Path | None, *, as_json: bool) -> None:
@@ -79,8 +125,12 @@ def _model_checkpoint(data: bytes, plot: Path | None, *, as_json: bool) -> None:
 
 
 def _print(facts: dict[str, Any], title: str) -> None:
-    rows = [{"name": name.replace("_", " "), "value": _short(value)} for name, value in facts.items()]
+    rows = [{"name": _label(name), "value": _short(value)} for name, value in facts.items()]
     console.print_table([Column("name", "what"), Column("value", "value")], rows, title=title, caption="")
+
+
+def _label(name: str) -> str:
+    return LABELS.get(name, name.removeprefix("run_")).replace("_", " ")
 
 
 def _short(value: Any) -> str:

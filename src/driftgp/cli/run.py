@@ -34,6 +34,7 @@ EVERYTHING = (
 )
 ON_SCREEN = ("series", "rows", "predicted", "rmse", "mae", "coverage", "width", "alarms")
 SERIES_SHOWN = 20
+INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
 EVERY = 1000  # rows between checkpoints of a file; a live stream has one after every row
 
 
@@ -58,66 +59,122 @@ def picture(path: Path | None) -> Path | None:
 
 def run(
     file: Annotated[str, typer.Argument(help="CSV (also .gz), Parquet or workbook; - for CSV from standard input.")],
-    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column to predict.", rich_help_panel=INPUTS)] = None,
     features: Annotated[
-        str | None, typer.Option(help="Columns to predict from, with commas; '' for none.", show_default="numeric ones")
+        str | None,
+        typer.Option(
+            help="Columns to predict from, with commas; '' for none.",
+            show_default="numeric ones",
+            rich_help_panel=INPUTS,
+        ),
     ] = None,
     known: Annotated[
-        str | None, typer.Option(help="Columns known ahead, such as a holiday flag or a forecast.")
+        str | None,
+        typer.Option(help="Columns known ahead, such as a holiday flag or a forecast.", rich_help_panel=INPUTS),
     ] = None,
-    lags: Annotated[int | None, typer.Option(help="Last targets to predict from.", show_default="0")] = None,
-    seasonal_lags: Annotated[str | None, typer.Option(help="Targets so many rows back, such as 24,168.")] = None,
-    calendar: Annotated[bool | None, typer.Option("--calendar/--no-calendar", help="Hour of day, day of week.")] = None,
-    cycles: Annotated[str | None, typer.Option(help="The same, chosen: of day, week, year.")] = None,
-    holidays: Annotated[str | None, typer.Option(help="Days off, such as 2024-12-25,2024-12-26.")] = None,
+    lags: Annotated[
+        int | None, typer.Option(help="Last targets to predict from.", show_default="0", rich_help_panel=INPUTS)
+    ] = None,
+    seasonal_lags: Annotated[
+        str | None, typer.Option(help="Targets so many rows back, such as 24,168.", rich_help_panel=INPUTS)
+    ] = None,
+    calendar: Annotated[
+        bool | None, typer.Option("--calendar/--no-calendar", help="Hour of day, day of week.", rich_help_panel=INPUTS)
+    ] = None,
+    cycles: Annotated[
+        str | None, typer.Option(help="The same, chosen: of day, week, year.", rich_help_panel=INPUTS)
+    ] = None,
+    holidays: Annotated[
+        str | None, typer.Option(help="Days off, such as 2024-12-25,2024-12-26.", rich_help_panel=INPUTS)
+    ] = None,
     time: Annotated[
-        str | None, typer.Option(help="Column of times, or date,hour.", show_default="first column of dates")
+        str | None,
+        typer.Option(help="Column of times, or date,hour.", show_default="first column of dates", rich_help_panel=TIME),
     ] = None,
     half_life: Annotated[
-        str | None, typer.Option(help="Time (7d, 36h) or rows until a sample counts half.", show_default="by --window")
+        str | None,
+        typer.Option(
+            help="Time (7d, 36h) or rows until a sample counts half.", show_default="by --window", rich_help_panel=TIME
+        ),
     ] = None,
     horizon: Annotated[
-        int | None, typer.Option(help="Rows ahead: a target is known so late.", show_default="1")
+        int | None, typer.Option(help="Rows ahead: a target is known so late.", show_default="1", rich_help_panel=TIME)
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Column of keys: one model for each.")] = None,
+    group: Annotated[str | None, typer.Option(help="Column of keys: one model for each.", rich_help_panel=TIME)] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="agp, fast, hybrid, exact, fitc, svgp, w-vsgp, agp-vsi, persistence, mean.", show_default="agp"
+            help="agp, fast, hybrid, exact, fitc, svgp, w-vsgp, agp-vsi, persistence, mean.",
+            show_default="agp",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     kernel: Annotated[
-        str | None, typer.Option(help="Such as 'se * periodic + constant'.", show_default="linear + se")
+        str | None,
+        typer.Option(help="Such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=MODEL),
     ] = None,
-    inducing: Annotated[int | None, typer.Option(help="Most inducing points.", show_default="40")] = None,
-    window: Annotated[int | None, typer.Option(help="Rows that a model remembers.", show_default="300")] = None,
-    level: Annotated[float | None, typer.Option(help="Level of the intervals.", show_default="0.95")] = None,
-    warmup: Annotated[int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100")] = None,
+    inducing: Annotated[
+        int | None, typer.Option(help="Most inducing points.", show_default="40", rich_help_panel=MODEL)
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Rows that a model remembers.", show_default="300", rich_help_panel=MODEL)
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Level of the intervals.", show_default="0.95", rich_help_panel=MODEL)
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100", rich_help_panel=MODEL)
+    ] = None,
     missing: Annotated[
         str | None,
-        typer.Option(help="Blank inputs: carry the last value, skip or refuse the row.", show_default="carry"),
+        typer.Option(
+            help="Blank inputs: carry the last value, skip or refuse the row.",
+            show_default="carry",
+            rich_help_panel=INPUTS,
+        ),
     ] = None,
-    malformed: Annotated[str | None, typer.Option(help="Malformed rows: stop or skip.", show_default="stop")] = None,
+    malformed: Annotated[
+        str | None, typer.Option(help="Malformed rows: stop or skip.", show_default="stop", rich_help_panel=INPUTS)
+    ] = None,
     standardise: Annotated[
-        bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.")
+        bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.", rich_help_panel=MODEL)
     ] = None,
     calibrate: Annotated[
-        bool | None, typer.Option("--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.")
+        bool | None,
+        typer.Option(
+            "--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.", rich_help_panel=MODEL
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Predictions: .csv or .parquet; - for standard output.", callback=_output_file)
+        Path | None,
+        typer.Option(
+            help="Predictions: .csv or .parquet; - for standard output.", callback=_output_file, rich_help_panel=FILES
+        ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture: .png, .pdf or .svg.", callback=picture)] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture: .png, .pdf or .svg.", callback=picture, rich_help_panel=FILES)
+    ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Resume from this file if it is there, and keep it up to date.", callback=_in_a_folder),
+        typer.Option(
+            help="Resume from this file if it is there, and keep it up to date.",
+            callback=_in_a_folder,
+            rich_help_panel=FILES,
+        ),
     ] = None,
     every: Annotated[
-        int | None, typer.Option(min=1, help="Rows between checkpoints.", show_default=f"{EVERY}, or 1 for -")
+        int | None,
+        typer.Option(
+            min=1, help="Rows between checkpoints.", show_default=f"{EVERY}, or 1 for -", rich_help_panel=FILES
+        ),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with the same settings; options win.")] = None,
-    summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Print the table of scores.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with the same settings; options win.", rich_help_panel=FILES)
+    ] = None,
+    summary: Annotated[
+        bool, typer.Option("--summary/--no-summary", help="Print the table of scores.", rich_help_panel=FILES)
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.", rich_help_panel=FILES)] = False,
 ) -> None:
     """Predict each row of a table before learning from it: predictions, intervals, a summary, a picture."""
     chosen = {
@@ -176,7 +233,10 @@ class _Job:
             )
         saved = None
         if checkpoint is not None and checkpoint.exists():
-            saved = read_checkpoint(checkpoint.read_bytes())
+            try:
+                saved = read_checkpoint(checkpoint.read_bytes())
+            except ValueError as error:
+                raise ValueError(f"{checkpoint}: {error}") from error
         self.runner = Runner(settings, rows, saved=saved, live=file == "-", complain=console.remark)
         self.header = predictions.columns(timed=bool(self.runner.schema.time), grouped=settings.group is not None)
         self.journal: predictions.Journal | None = None
@@ -193,13 +253,13 @@ class _Job:
         from driftgp.data.rows import count_rows
 
         blocks = self.runner.blocks()
+        rows = 0 if self.runner.live else count_rows(self.file)
         try:
-            if self.runner.live:
-                self._through(blocks, lambda _doing, _rows: None)
-            else:
-                left = count_rows(self.file) - self.at_first
-                with console.progress(left if left > 0 else None, "compiling") as report:
+            if rows > self.at_first:
+                with console.progress(rows - self.at_first, "compiling") as report:
                     self._through(blocks, report)
+            else:
+                self._through(blocks, lambda _doing, _rows: None)
             self._save()
         finally:
             if self.journal is not None:

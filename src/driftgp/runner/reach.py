@@ -40,13 +40,18 @@ class Reach:
         self._log_c = 0.0
         self._waiting: deque[float] = deque()  # scores of forecasts whose targets are not out yet
 
+    @property
+    def factor(self) -> float:
+        """c, as it is now."""
+        return math.exp(self._log_c)
+
     def stretch(self, forecast: Forecast, actual: float) -> Forecast:
         """Stretch the forecast of a row; its own target, or NaN, counts when it is out."""
         if len(self._waiting) == self._horizon:
             self._learn(self._waiting.popleft())
         score = _score(forecast, actual)
         self._waiting.append(score)
-        c = math.exp(self._log_c)
+        c = self.factor
         z = self._z * score
         return forecast._replace(
             low=forecast.mean - c * (forecast.mean - forecast.low),
@@ -58,7 +63,7 @@ class Reach:
     def _learn(self, score: float) -> None:
         if math.isnan(score):
             return
-        outside = score > math.exp(self._log_c)
+        outside = score > self.factor
         moved = self._log_c + self._gain * (outside - (1.0 - self._level))
         self._log_c = min(max(moved, -_LIMIT), _LIMIT)
 

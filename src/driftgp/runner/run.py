@@ -74,6 +74,8 @@ class Runner:
         self.left_out = 0
         if saved is None:
             first = list(islice(self._source, 1 if live else PEEK))
+            if not first:
+                raise ValueError(f"{rows.place} has a header and no rows: there is nothing to predict")
             self._source = _chain(first, self._source)
             self.schema = find_schema(settings, rows, first)
             self.lanes: dict[str, Lane] = {}

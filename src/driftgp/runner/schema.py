@@ -120,16 +120,21 @@ class Interpreter:
         return value
 
 
+# Most of the first cells decide what a column is: a bad cell is then an error with a place, not another kind of column.
+
+
 def _time_column(rows: Rows, first: Sequence[Row]) -> tuple[str, ...]:
-    """The first column whose first cells are dates."""
+    """The first column whose cells are mostly dates."""
     for index, name in enumerate(rows.header):
         moments = [as_moment(row.cells[index]) for row in first if row.cells[index].strip()]
-        if moments and all(moment is not None and moment.clock is not None for moment in moments):
+        dates = sum(moment is not None and moment.clock is not None for moment in moments)
+        if 2 * dates > len(moments):
             return (name,)
     return ()
 
 
 def _numeric(index: int, first: Sequence[Row]) -> bool:
-    """Whether a column has numbers, and nothing else but blanks."""
+    """Whether a column has mostly numbers, apart from blanks."""
     values = [as_number(row.cells[index]) for row in first]
-    return all(value is not None for value in values) and any(value == value for value in values)
+    numbers, others = sum(value is not None and value == value for value in values), values.count(None)
+    return numbers > others
