@@ -480,46 +480,47 @@ class Killing:
         self.folder, self.random = folder, random.Random(0)
         (folder / "long.csv").write_text(table(rows))
         self.command = [sys.executable, "-c", "from driftgp.cli import main; main()", "run", "long.csv", *options]
-        self.kills = 0
 
-    def start(self, *more):
+    def start(self, output, *more):
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        return subprocess.Popen([*self.command, *more], cwd=self.folder, **quiet)
+        return subprocess.Popen([*self.command, "--output", output, *more], cwd=self.folder, **quiet)
 
-    def writing_time(self, output):
-        """Seconds from the first byte of the output to the end, of a run that is left alone."""
-        with self.start("--output", output) as process:
-            first = self.wait_for_growth(process, self.folder / output)
+    def to_the_end(self, output, *more):
+        """Let a run come to its end; return its output and for how many seconds it was writing."""
+        with self.start(output, *more) as process:
+            first = self.wait_for_rows(process, output)
             assert process.wait() == 0, process.stderr.read().decode()
-        return time.monotonic() - first
+        return (self.folder / output).read_bytes(), time.monotonic() - first
 
-    def wait_for_growth(self, process, path):
-        size = path.stat().st_size if path.exists() else -1
-        while process.poll() is None and (path.stat().st_size if path.exists() else -1) == size:
+    def wait_for_rows(self, process, output):
+        """Wait until the output is longer than it was, and than its header; return the time."""
+        path = self.folder / output
+        before = max(path.stat().st_size if path.exists() else 0, 100)
+        while process.poll() is None and (not path.exists() or path.stat().st_size <= before):
             time.sleep(0.005)
         return time.monotonic()
 
-    def kill_and_start_again(self, times, span, output):
-        """Kill so many times, starting over when a run gets to its end; then let it end, and return what it wrote."""
-        path, checkpoint = self.folder / output, self.folder / "run.ckpt"
-        while self.kills < times:
-            with self.start("--output", output, "--checkpoint", checkpoint.name, "--every", "128") as process:
+    def kill(self, times, span, output, *more):
+        """Kill so many runs, most of them while they write; a run that gets to its end is begun anew."""
+        kills = 0
+        while kills < times:
+            with self.start(output, *more) as process:
                 if self.random.random() < 0.8:
-                    self.wait_for_growth(process, path)
-                time.sleep(self.random.uniform(0.0, span))
-                self.kills += process.poll() is None
+                    self.wait_for_rows(process, output)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(self.random.uniform(0.0, span))
+                kills += process.poll() is None
                 process.kill()
                 if process.wait() == 0:
-                    checkpoint.unlink()
-        with self.start("--output", output, "--checkpoint", checkpoint.name, "--every", "128") as process:
-            assert process.wait() == 0, process.stderr.read().decode()
-        return path.read_bytes()
+                    (self.folder / "run.ckpt").unlink()
 
 
 def check_killing(folder, times, options, rows):
     killing = Killing(folder, options, rows)
-    span = killing.writing_time("whole.csv")
-    assert killing.kill_and_start_again(times, span, "killed.csv") == (folder / "whole.csv").read_bytes()
+    whole, span = killing.to_the_end("whole.csv")
+    resumable = ("killed.csv", "--checkpoint", "run.ckpt", "--every", "128")
+    killing.kill(times, span, *resumable)
+    assert killing.to_the_end(*resumable)[0] == whole
 
 
 def test_a_killed_run_leaves_no_trace(tmp_path):
