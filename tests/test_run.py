@@ -230,7 +230,7 @@ def test_a_long_calm_leaves_intervals_that_can_grow_again():
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def stopped():
     runner = naive(table(30))
     answers_of(runner)
@@ -261,6 +261,32 @@ def test_bytes_that_are_no_checkpoint_are_refused(data):
     for attempt in (data, bundle.MAGIC + data, bundle.pack({"settings": {"target": "y"}, "lanes": [3]}, [data])):
         with pytest.raises(ValueError, match="checkpoint"):
             read_checkpoint(attempt)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def places(node):
+    """Every container in a tree of JSON, with its keys."""
+    keys = list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else []
+    return [(node, key) for key in keys] + [place for key in keys for place in places(node[key])]
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_forged_checkpoint_is_refused_or_gone_on_from(stopped, data):
+    """Anything in the header replaced and sealed anew: a ValueError or a run, and no other error."""
+    header, parts = bundle.unpack(stopped)
+    for _ in range(data.draw(st.integers(1, 2))):
+        node, key = data.draw(st.sampled_from(places(header)))
+        node[key] = data.draw(JSON)
+    with contextlib.suppress(ValueError):
+        saved = read_checkpoint(bundle.pack(header, parts))
+        answers_of(Runner(saved.settings, rows_of(table(40)), saved=saved))
 
 
 def test_a_checkpoint_of_other_settings_or_rows_is_refused(stopped):
@@ -397,7 +423,7 @@ def test_settings_that_make_no_sense_are_refused(file, monkeypatch, capsys, opti
     assert words in refused(monkeypatch, capsys, file.name, *options)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
 @given(
     st.binary(max_size=300)
     | st.lists(

@@ -15,6 +15,7 @@ from driftgp.runner.reach import Reach
 from driftgp.runner.schema import Sample
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import SECONDS, Settings
+from driftgp.runner.stored import number, numbers, positive
 
 _INTERVALS = 1000  # times between rows from which the usual one is found
 
@@ -190,14 +191,18 @@ class Lane:
     def restored(cls, settings: Settings, features: Features, stored: dict[str, Any], blob: bytes) -> "Lane":
         """The lane that `to_json` and `blob` describe."""
         lane = cls(settings, features)
+        D = len(features.names)
+        for row in stored["history"]["columns"]:
+            numbers(row, len(features.columns))
         lane.history.restore(stored["history"])
         lane.waiting.extend(
-            Waiting(None if x is None else np.array(x, np.float64), float(y), float(interval))
+            Waiting(None if x is None else np.array(numbers(x, D)), number(y), number(interval))
             for x, y, interval in stored["waiting"]
         )
-        lane.batch = [(x, y) for x, y in stored["batch"]]
-        lane.intervals, lane.unit, lane.last = stored["intervals"], stored["unit"], stored["last"]
-        lane.scores = Scores(**stored["scores"])
+        lane.batch = [(numbers(x, D), number(y)) for x, y in stored["batch"]]
+        lane.intervals, lane.unit = numbers(stored["intervals"]), positive(stored["unit"])
+        lane.last = number(stored["last"])
+        lane.scores = Scores.from_json(stored["scores"])
         lane.reach.restore(stored["reach"])
         if stored["started"]:
             lane.model = lane._build()

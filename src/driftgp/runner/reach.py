@@ -17,6 +17,7 @@ from statistics import NormalDist
 from typing import Any
 
 from driftgp.runner.loop import Forecast
+from driftgp.runner.stored import number, numbers
 
 _RATE = 0.005  # one over the controller's time constant, in targets
 _LIMIT = math.log(100.0)  # of |log c|: a stretch without a single miss (or hit) must be over soon
@@ -73,8 +74,9 @@ class Reach:
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Take back what `to_json` gave."""
-        self._log_c = float(stored["log_c"])
-        self._waiting.extend(float(score) for score in stored["waiting"])
+        log_c = number(stored["log_c"])
+        self._log_c = min(max(log_c, -_LIMIT), _LIMIT)
+        self._waiting.extend(numbers(stored["waiting"])[-self._horizon :])
 
 
 def _score(forecast: Forecast, actual: float) -> float:

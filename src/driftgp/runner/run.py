@@ -18,6 +18,7 @@ from driftgp.runner.models import build_model
 from driftgp.runner.schema import Interpreter, Sample, Schema, features_of, find_schema
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import Settings, settings_from
+from driftgp.runner.stored import text, whole
 
 PEEK = 100  # rows of a file by which columns are known for numbers or dates; of a live stream the first one
 MOST_LANES = 64  # the series for which a block grows, so that each has several rows in it
@@ -209,14 +210,14 @@ def read_checkpoint(data: bytes) -> Saved:
     header, parts = bundle.unpack(data)
     try:
         settings = settings_from({name: value for name, value in header["settings"].items() if value is not None})
-        schema = Schema(**{name: tuple(value) for name, value in header["schema"].items()})
+        schema = Schema(**{name: tuple(map(text, value)) for name, value in header["schema"].items()})
         features = features_of(settings, schema)
         lanes = {
-            group: Lane.restored(settings, features, stored, blob)
+            text(group): Lane.restored(settings, features, stored, blob)
             for (group, stored), blob in zip(header["lanes"], parts, strict=True)
         }
-        return Saved(settings, schema, lanes, header["rows"], header["digest"], header["output"])
-    except (KeyError, TypeError, AttributeError) as error:
+        return Saved(settings, schema, lanes, whole(header["rows"]), text(header["digest"]), whole(header["output"]))
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"the checkpoint is damaged: its header is not complete ({error})") from error
 
 

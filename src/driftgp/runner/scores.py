@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from driftgp.runner.loop import Forecast
+from driftgp.runner.stored import number, whole
 
 
 @dataclass
@@ -62,3 +63,11 @@ class Scores:
     def to_json(self) -> dict[str, Any]:
         """The sums, as JSON holds them."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Scores":
+        """The sums that `to_json` gave."""
+        values: dict[str, Any] = {
+            field.name: (whole if field.type is int else number)(stored[field.name]) for field in fields(cls)
+        }
+        return cls(**values)
