@@ -78,6 +78,10 @@ def test_the_calendar_comes_round():
     assert abs(np.subtract(features.calendar(time), features.calendar(time + timedelta(days=3)))).max() > 0.1
 
 
+def test_a_wave_that_is_0_is_exactly_0():
+    assert Features(cycles=("day",)).calendar(datetime(2024, 3, 3, 6)) == [1.0, 0.0, 0.0, -1.0]
+
+
 def test_holidays_are_ones():
     features = Features(holidays=frozenset([date(2024, 1, 2)]))
     rows = inputs_of(features, [[]] * 3, [0.0] * 3, step=timedelta(days=1))

@@ -38,6 +38,11 @@ def _year(time: datetime) -> float:
     return (time.timetuple().tm_yday - 1 + _day(time)) / 365.25
 
 
+def _clean(wave: float) -> float:
+    """Without the last digits: sin π is 0 and not 1e-16, which would pass for a scale."""
+    return round(wave, 12)
+
+
 PHASES: dict[str, Callable[[datetime], float]] = {"day": _day, "week": _week, "year": _year}
 _HARMONICS = {"day": 2, "week": 2, "year": 1}  # daily life has two peaks a day; a working week is no sine
 
@@ -111,7 +116,7 @@ class Features:
         for cycle in self.cycles:
             angle = 2.0 * math.pi * PHASES[cycle](time)
             for harmonic in range(1, _HARMONICS[cycle] + 1):
-                waves += [math.sin(harmonic * angle), math.cos(harmonic * angle)]
+                waves += [_clean(math.sin(harmonic * angle)), _clean(math.cos(harmonic * angle))]
         return [*waves, float(time.date() in self.holidays)] if self.holidays else waves
 
 
