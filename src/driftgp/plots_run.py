@@ -26,7 +26,7 @@ def run_figure(predictions: Predictions, target: str, level: float, horizon: int
     from matplotlib.figure import Figure
 
     shown = _predicted(predictions)
-    window = max(min(500, len(shown.mean) // 8), 10)
+    window = max(min(500, len(shown.mean) // 8), len(shown.mean) // 50, 10)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 7.0), layout="constrained")
         top, middle, bottom = figure.subplots(3, 1, height_ratios=(2.4, 1.0, 1.0))

@@ -15,7 +15,7 @@ class Sample(NamedTuple):
     """A row, read."""
 
     line: int
-    time: str  # as the file has it, or nothing
+    time: str  # or nothing
     at: float  # NaN without a time
     clock: datetime | None
     group: str
@@ -94,7 +94,7 @@ class Interpreter:
         at, clock = self._moment(row)
         return Sample(
             line=row.line,
-            time=" ".join(row.cells[index].strip() for index in self._time),
+            time=self._time_text(row, clock),
             at=at,
             clock=clock,
             group="" if self._group is None else row.cells[self._group].strip(),
@@ -102,6 +102,12 @@ class Interpreter:
             known=[self._input(row, index) for index in self._known],
             target=self._rows.number(row, self._target),
         )
+
+    def _time_text(self, row: Row, clock: datetime | None) -> str:
+        """The time as the file has it, or what a date and its hours come to."""
+        if len(self._time) == 2 and clock is not None:
+            return clock.isoformat(sep=" ")
+        return row.cells[self._time[0]].strip() if self._time else ""
 
     def _moment(self, row: Row) -> tuple[float, datetime | None]:
         if not self._time:
