@@ -262,6 +262,22 @@ def test_the_gradient_of_the_whole_objective_is_autodiff_and_finite_differences(
         assert abs(flat[i] - difference) <= 1e-7 * (1.0 + abs(difference) + np.max(np.abs(flat)))
 
 
+@pytest.mark.parametrize("level", [1.0, 1e6])
+def test_many_outputs_by_one_eigendecomposition_are_those_by_a_factor_each(level, monkeypatch):
+    """Value, derivative and predictions, also where the noise is far below the signal."""
+    p, rng = Problem(), np.random.default_rng(1)
+    y, noises = level * rng.normal(size=(N, bound._MANY)), np.exp(rng.normal(size=bound._MANY))
+
+    def everything(Kuu, s, noise):
+        derivative = jax.grad(bound.bound, argnums=(0, 1, 2))(Kuu, s, noise)
+        return bound.terms(Kuu, s, noise), derivative, infer.__wrapped__(Kuu, s, noise, p.Kus, np.diag(p.Kss))
+
+    given = p.Kuu, p.statistics(y), noises  # a partial for each program: jit keeps what it has traced by the function
+    by_eigenvalues = jax.jit(partial(everything))(*given)
+    monkeypatch.setattr(bound, "_MANY", bound._MANY + 1)
+    assert_close(by_eigenvalues, jax.jit(partial(everything))(*given), 1e-10)
+
+
 # ---- recursion ---------------------------------------------------------------------------------------------
 
 

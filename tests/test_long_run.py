@@ -1,6 +1,9 @@
-"""Sums that are added to and subtracted from for ever must not drift."""
+"""Sums that are added to and subtracted from for ever must not drift, and nothing may pile up in memory."""
 
+import sys
+import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -65,3 +68,47 @@ def test_statistics_without_a_window_are_the_weighted_sums_of_all_samples(steps)
     exact = {"n": w.sum(), "yy": w @ y**2, "b": (Kux * w) @ y[:, None], "Phi": (Kux * w) @ Kux.T, "kappa": w.sum()}
     for name, value in exact.items():
         np.testing.assert_allclose(getattr(s, name), np.reshape(value, np.shape(getattr(s, name))), rtol=1e-8)
+
+
+# ---- a million steps -------------------------------------------------------------------------------------------------
+
+
+@jax.jit
+def onwards(model: Any, state: Any, times: Any) -> Any:
+    return lax.scan(lambda state, t: (model.update(state, *sample(t), 1.0), None), state, times)[0]
+
+
+def resident() -> float:
+    """Memory of this process that is in use, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+
+def a_million_steps(model: Any, steps: int = 1_000_000, block: int = 10_000) -> tuple[Any, np.ndarray, np.ndarray]:
+    """State after the steps, memory after each block in MB, and time a step in each block in µs."""
+    memory, pace = [], []
+    with jax.enable_x64(True):
+        state = model.init(np.zeros((0, 2)), np.zeros(0))
+        onwards(model, state, np.arange(block, dtype=float))  # compiles
+        for start in range(0, steps, block):
+            began = time.perf_counter()
+            state = jax.block_until_ready(onwards(model, state, np.arange(start, start + block, dtype=float)))
+            pace.append((time.perf_counter() - began) / block * 1e6)
+            memory.append(resident())
+    return state, np.array(memory), np.array(pace)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/statm")
+@pytest.mark.parametrize("forgetting", [0.977, 1.0])
+def test_a_million_steps_in_constant_memory(forgetting):
+    """Time a step is printed (pytest -s), in thirds, and not judged: other programs run here too."""
+    model = FastAGP(kernel=SE(0.7), noise=0.1, inducing=10, window=100, forgetting=forgetting)
+    state, memory, pace = a_million_steps(model)
+    thirds = [float(np.median(part)) for part in np.array_split(pace, 3)]
+    with jax.enable_x64(True):
+        again = jax.jit(lambda model, state: model.complete(model.essence(state)))(model, state)
+    apart = max(drift(state.statistics, again.statistics), drift(state.posterior, again.posterior))
+    print(f"memory {memory[0]:.1f} to {memory[-1]:.1f} MB, µs a step {np.round(thirds, 1)}, drift {apart:.1e}")  # noqa: T201
+    assert int(state.samples) == 1_000_000
+    assert memory[-1] - memory[len(memory) // 10] < 2.0
+    assert apart < 1e-8

@@ -166,6 +166,12 @@ def test_useful_from_the_first_samples():
     assert np.all((prediction.std[10:] > 0.5 * spread) & (prediction.std[10:] < 5.0 * spread))
 
 
+def test_a_first_input_near_0_is_no_scale_for_the_second():
+    model = Standardize(WindowMean(slope=1.0), adapt=0.9)
+    state = model.update(model.init(np.zeros((0, 3)), np.zeros(0)), [1e-16, 1.0, 1.0], 3.0)
+    assert abs(model.predict(state, [[1.0, 1.0, 1.0]]).mean[0]) < 100.0
+
+
 def test_a_lone_outlier_changes_no_units():
     y = Y.copy()
     y[100] += 1e8

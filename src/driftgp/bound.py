@@ -22,6 +22,8 @@ from jax import Array, lax
 
 # A factorisation that fails is tried again at most this often: the last try adds more than the matrix's own size.
 _REPAIRS = 17
+# From so many outputs on, one eigendecomposition of the S that they share costs less than a factor of B for each.
+_MANY = 11
 
 
 class Statistics(eqx.Module):
@@ -38,7 +40,7 @@ class Posterior(eqx.Module):
     """The distribution of the inducing values, in the form that predictions need."""
 
     inverse_L: Array  # M×M, L⁻¹
-    C: Array  # P×M×M, L_B⁻¹ L⁻¹
+    C: Array  # P×M×M, a root of P⁻¹ = CᵀC: L_B⁻¹ L⁻¹, or another one
     alpha: Array  # M×P
     repairs: Array  # factorisations that needed more jitter
 
@@ -145,10 +147,18 @@ class Factors(NamedTuple):
 
     inverse_L: Array  # M×M
     S: Array  # M×M
-    inverse_B: Array  # P×M×M
-    log_diagonal: Array  # P, Σ log diag L_B
     white_b: Array  # M×P, L⁻¹ b
+    B: "Inverses"
+
+
+class Inverses(NamedTuple):
+    """What F and its derivative need of B⁻¹; B = I + β S differs between outputs in β alone."""
+
+    log_diagonal: Array  # P, Σ log diag L_B = ½ log|B|
     a: Array  # M×P, B⁻¹ L⁻¹ b
+    trace: Array  # P, tr((I − B⁻¹) S)
+    left: Array  # M×M, Σ (I − B⁻¹) over outputs
+    weighted_left: Array  # M×M, Σ β (I − B⁻¹) over outputs
 
 
 def terms(Kuu: Array, s: Statistics, noise: Array) -> Terms:
@@ -158,22 +168,55 @@ def terms(Kuu: Array, s: Statistics, noise: Array) -> Terms:
 
 def _factorise(Kuu: Array, s: Statistics, beta: Array) -> Factors:
     """Factorise without repairs: where a factor does not exist, F is NaN and says so."""
-    identity = jnp.eye(Kuu.shape[0], dtype=Kuu.dtype)
-    inverse_L = solve_lower(_lower(Kuu), identity)
+    inverse_L = solve_lower(_lower(Kuu), jnp.eye(Kuu.shape[0], dtype=Kuu.dtype))
     S = inverse_L @ s.Phi @ inverse_L.T
+    white_b = inverse_L @ s.b
+    invert = _invert_by_factors if beta.shape[0] < _MANY else _invert_by_eigenvalues
+    return Factors(inverse_L, S, white_b, invert(S, beta, white_b))
+
+
+def _invert_by_factors(S: Array, beta: Array, white_b: Array) -> Inverses:
+    """O(M³) for each output."""
+    identity = jnp.eye(S.shape[0], dtype=S.dtype)
     L_B = _lower(identity + beta[:, None, None] * S)  # P×M×M
     inverse_L_B = solve_lower(L_B, jnp.broadcast_to(identity, L_B.shape))
     inverse_B = jnp.swapaxes(inverse_L_B, -1, -2) @ inverse_L_B
-    white_b = inverse_L @ s.b
-    log_diagonal = jnp.sum(jnp.log(jnp.diagonal(L_B, axis1=-2, axis2=-1)), -1)
-    return Factors(inverse_L, S, inverse_B, log_diagonal, white_b, jnp.einsum("pij,jp->ip", inverse_B, white_b))
+    unexplained = identity - inverse_B  # P×M×M
+    return Inverses(
+        log_diagonal=jnp.sum(jnp.log(jnp.diagonal(L_B, axis1=-2, axis2=-1)), -1),
+        a=jnp.einsum("pij,jp->ip", inverse_B, white_b),
+        trace=jnp.sum(unexplained * S, (-2, -1)),
+        left=jnp.sum(unexplained, 0),
+        weighted_left=jnp.einsum("p,pij->ij", beta, unexplained),
+    )
+
+
+def _invert_by_eigenvalues(S: Array, beta: Array, white_b: Array) -> Inverses:
+    """O(M³) once and O(M²) for each output: S = Q Λ Qᵀ gives B⁻¹ = Q (I + β Λ)⁻¹ Qᵀ."""
+    Q, eigenvalues, share = _spectrum(S, beta)
+    gain = beta[:, None] * eigenvalues  # P×M, those of β S
+    gone = gain * share  # P×M, those of I − B⁻¹
+    return Inverses(
+        log_diagonal=0.5 * jnp.sum(jnp.log1p(gain), -1),
+        a=Q @ (share.T * (Q.T @ white_b)),
+        trace=gone @ eigenvalues,
+        left=(Q * jnp.sum(gone, 0)) @ Q.T,
+        weighted_left=(Q * (beta @ gone)) @ Q.T,
+    )
+
+
+def _spectrum(S: Array, beta: Array) -> tuple[Array, Array, Array]:
+    """Q and Λ of S = Q Λ Qᵀ, and the eigenvalues of B⁻¹ for each output, P×M; rounding may not make Λ negative."""
+    Q, eigenvalues = lax.linalg.eigh(S, symmetrize_input=False)
+    eigenvalues = jnp.maximum(eigenvalues, 0.0)
+    return Q, eigenvalues, 1.0 / (1.0 + beta[:, None] * eigenvalues)
 
 
 def _terms(f: Factors, s: Statistics, beta: Array) -> Terms:
     return Terms(
         constant=0.5 * s.n * jnp.sum(jnp.log(beta / (2.0 * jnp.pi))),
-        log_determinant=-jnp.sum(f.log_diagonal),
-        quadratic=jnp.sum(-0.5 * beta * s.yy + 0.5 * beta**2 * jnp.sum(f.white_b * f.a, 0)),
+        log_determinant=-jnp.sum(f.B.log_diagonal),
+        quadratic=jnp.sum(-0.5 * beta * s.yy + 0.5 * beta**2 * jnp.sum(f.white_b * f.B.a, 0)),
         trace=-0.5 * jnp.sum(beta) * (s.kappa - jnp.trace(f.S)),
     )
 
@@ -204,18 +247,16 @@ def _bound_forward(Kuu: Array, s: Statistics, noise: Array) -> tuple[Array, tupl
 
 def _bound_backward(residuals: tuple[Factors, Statistics, Array], dF: Array) -> tuple[Array, Statistics, Array]:
     f, s, beta = residuals
-    unexplained = jnp.eye(f.S.shape[0], dtype=f.S.dtype) - f.inverse_B  # P×M×M, I − B⁻¹
-    white_dPhi = jnp.einsum("p,pij->ij", beta, unexplained) - (f.a * beta**3) @ f.a.T
-    white_dKuu = jnp.sum(unexplained, 0) - (f.a * beta**2) @ f.a.T - jnp.sum(beta) * f.S
+    a = f.B.a
+    white_dPhi = f.B.weighted_left - (a * beta**3) @ a.T
+    white_dKuu = f.B.left - (a * beta**2) @ a.T - jnp.sum(beta) * f.S
     white = jnp.stack([white_dPhi, white_dKuu])  # both through L⁻¹ at once
     dPhi, dKuu = 0.5 * dF * (f.inverse_L.T @ white @ f.inverse_L)
-    dbeta = 0.5 * (
-        s.n / beta - s.yy - s.kappa + jnp.sum(unexplained * f.S, (-2, -1)) + beta * jnp.sum(f.a * (f.white_b + f.a), 0)
-    )
+    dbeta = 0.5 * (s.n / beta - s.yy - s.kappa + f.B.trace + beta * jnp.sum(a * (f.white_b + a), 0))
     ds = Statistics(
         n=0.5 * dF * jnp.sum(jnp.log(beta / (2.0 * jnp.pi))),
         yy=-0.5 * dF * beta,
-        b=dF * beta**2 * (f.inverse_L.T @ f.a),
+        b=dF * beta**2 * (f.inverse_L.T @ a),
         Phi=dPhi,
         kappa=-0.5 * dF * jnp.sum(beta),
     )
@@ -232,10 +273,20 @@ def posterior(inverse_L: Array, s: Statistics, noise: Array) -> Posterior:
     """Posterior of the inducing values (eq. adap_pred_dist)."""
     beta = 1.0 / noise
     S = inverse_L @ s.Phi @ inverse_L.T
+    if beta.shape[0] >= _MANY:
+        return _posterior_by_eigenvalues(inverse_L, S, s.b, beta)
     L_B, repairs = cholesky(jnp.eye(S.shape[0], dtype=S.dtype) + beta[:, None, None] * S)
     C = solve_lower(L_B, jnp.broadcast_to(inverse_L, L_B.shape))  # P×M×M
     alpha = jnp.einsum("pij,pi->jp", C, jnp.einsum("pij,jp->pi", C, s.b))  # M×P, P⁻¹ b
     return Posterior(inverse_L, C, beta * alpha, repairs)
+
+
+def _posterior_by_eigenvalues(inverse_L: Array, S: Array, b: Array, beta: Array) -> Posterior:
+    """The same for many outputs: C = (I + β Λ)^(−½) Qᵀ L⁻¹ is another root of P⁻¹, and no factorisation can fail."""
+    Q, _, share = _spectrum(S, beta)
+    white = Q.T @ inverse_L  # M×M
+    alpha = white.T @ (beta * share.T * (white @ b))  # M×P
+    return Posterior(inverse_L, jnp.sqrt(share)[:, :, None] * white, alpha, jnp.zeros((), jnp.int32))
 
 
 def predict(q: Posterior, Kus: Array, kss: Array) -> tuple[Array, Array]:

@@ -8,7 +8,9 @@ import typer
 from driftgp.cli import console
 from driftgp.cli.compare import compare
 from driftgp.cli.demo import demo
+from driftgp.cli.inspect import inspect
 from driftgp.cli.reproduce import reproduce
+from driftgp.cli.run import run
 
 app = typer.Typer(
     name="driftgp",
@@ -21,6 +23,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(compare)
 app.command()(reproduce)
+app.command()(run)
+app.command()(inspect)
 
 
 def _print_version(wanted: bool) -> None:
@@ -49,6 +53,10 @@ def main() -> None:
     """Run the command line; an error that the library explains is shown as its explanation alone."""
     try:
         app()
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         console.complain(str(error))
+        raise SystemExit(2) from None
+    except OSError as error:
+        named = error.filename is not None and error.strerror is not None
+        console.complain(f"{error.filename}: {error.strerror}" if named else str(error))
         raise SystemExit(2) from None

@@ -29,9 +29,9 @@ class Column:
 
 
 class Report(Protocol):
-    """Called once for every step done, with a word on what is being done."""
+    """Called for every step done, or for several at once, with a word on what is being done."""
 
-    def __call__(self, doing: str) -> None:
+    def __call__(self, doing: str, steps: int = 1) -> None:
         """Advance the progress bar."""
 
 
@@ -80,7 +80,8 @@ def progress(steps: int, doing: str) -> Iterator[Report]:
     )
     with Progress(*columns, console=_standard_error()) as bar:
         task = bar.add_task(doing, total=steps)
-        yield lambda doing: bar.update(task, advance=1, description=doing)
+        yield lambda doing, steps=1: bar.update(task, advance=steps, description=doing)
+        bar.update(task, completed=steps)
 
 
 def remark(text: str) -> None:

@@ -118,11 +118,22 @@ def read_table(path: Path, sheet: str | None = None, columns: Collection[str] | 
             return _read_sheet(path, sheet, columns)
         if path.suffix.lower() == ".parquet":
             header = list(pl.read_parquet_schema(path))
-            cells = pl.read_parquet(path, columns=_wanted(header, columns)).cast(pl.String)
+            cells = _as_text(pl.read_parquet(path, columns=_wanted(header, columns)))
         else:
             header = pl.read_csv(path, infer_schema=False, n_rows=0).columns
             cells = pl.read_csv(path, infer_schema=False, columns=_wanted(header, columns))
         return _table(path, None, header, cells)
+
+
+def _as_text(table: pl.DataFrame) -> pl.DataFrame:
+    """Every column as a CSV file would hold it: times without empty fractions, with their offset; flags as 1 and 0."""
+    columns = []
+    for column in table:
+        if isinstance(column.dtype, pl.Datetime):
+            columns.append(column.dt.to_string(f"%Y-%m-%d %H:%M:%S%.f{'%:z' if column.dtype.time_zone else ''}"))
+        else:
+            columns.append((column.cast(pl.Int8) if column.dtype == pl.Boolean else column).cast(pl.String))
+    return pl.DataFrame(columns)
 
 
 def sheet_names(path: Path) -> list[str]:

@@ -18,6 +18,8 @@ from driftgp.wrappers.holding import Holding, HoldingState
 _ROUNDING = 32.0
 # Until this many samples have come, each of them counts in full, however far off it is.
 _FIRST = 10.0
+# Until then nobody knows how far inputs spread, and a forecast takes none to be more scales than this from the centre.
+_FARTHEST = 10.0
 
 
 class Moments(eqx.Module):
@@ -105,7 +107,11 @@ class Standardize(Holding[StandardizeState]):
     def forecast(self, state: StandardizeState, X: Array) -> Prediction:
         """Forecast of the held model, in the user's units."""
         units = _units(state.layout, state.centre, state.scale)
-        return self.model.forecast(state.inner, units.inputs(X)).scaled(units.y_scale, units.y_centre)
+        Z = units.inputs(X)
+        if self.forgetting is not None:  # a first value that happens to be near 0 is no scale for those to come
+            young = state.recent.weight[: state.layout.inputs] < _FIRST
+            Z = jnp.where(young, jnp.clip(Z, -_FARTHEST, _FARTHEST), Z)
+        return self.model.forecast(state.inner, Z).scaled(units.y_scale, units.y_centre)
 
     def learn(self, state: StandardizeState, x: Array, y: Array, elapsed: Array) -> StandardizeState:
         """Follow the stream's units if they adapt, then let the held model learn."""

@@ -1,0 +1,162 @@
+"""`driftgp inspect`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from driftgp.cli import console, process
+from driftgp.cli.console import Column
+from driftgp.cli.run import picture
+
+if TYPE_CHECKING:
+    from driftgp.runner.lane import Lane
+    from driftgp.runner.run import Saved
+
+LABELS = {  # where a name alone does not say what a person on call should make of it
+    "rows_read": "rows read, of all series",
+    "run_rmse": "RMSE",
+    "run_mse": "MSE",
+    "run_mae": "MAE",
+    "run_nlpd": "NLPD",
+    "run_coverage": "coverage of the intervals",
+    "run_width": "mean width of the intervals",
+    "run_missing": "rows without a target",
+    "run_carried": "rows with a gap in an input",
+    "alarms": "drift alarms",
+    "interval_factor": "intervals stretched by",
+    "unit_of_time": "unit of time (the usual time between rows)",
+    "residual": "last residual, in standard deviations",
+    "residual_mean": "mean residual of late (right: 0)",
+    "residual_square": "mean squared residual of late (right: 1)",
+    "autocorrelation": "autocorrelation of residuals (right: 0)",
+    "log_score": "log score of late",
+    "usual_log_score": "log score since the last alarm",
+    "shortfall": "way to the next alarm",
+    "shortfall_for_alarm": "an alarm comes at",
+    "since_alarm": "rows since the last alarm",
+    "time_constant": "time constant, in units of time",
+    "half_life": "half-life, in units of time",
+    "renewals": "changes of the model's units",
+    "filled": "gaps filled, by input",
+    "samples": "samples learned from",
+    "skipped": "gradient steps skipped",
+    "repaired": "factorisations repaired",
+}
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="File that --checkpoint wrote.")],
+    group: Annotated[str | None, typer.Option(help="Series to look at.", show_default="most alarms")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture: .png, .pdf or .svg.", callback=picture)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Say what is in a checkpoint: what the model remembers, how it has done of late, whether something is wrong."""
+    process.prepare_jax()
+    from driftgp.runner import read_checkpoint
+    from driftgp.runner.bundle import MAGIC
+
+    data = file.read_bytes()
+    try:
+        if not data.startswith(MAGIC):
+            _model_checkpoint(data, plot, as_json=as_json)
+            return
+        saved = read_checkpoint(data)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+    key = _chosen(saved, group)
+    facts = _facts(saved, key)
+    if as_json:
+        print(json.dumps(_without_nan(facts), indent=2, allow_nan=False))
+    else:
+        _print(facts, title=f"{file}, series {key!r}" if key else f"{file}")
+    if plot is not None:
+        _draw(saved, key, facts, plot)
+
+
+def _chosen(saved: Saved, group: str | None) -> str:
+    if not saved.lanes:
+        raise ValueError("the checkpoint holds no series yet: nothing to inspect")
+    if group is None:
+        return max(saved.lanes, key=lambda key: saved.lanes[key].scores.alarms)
+    if group not in saved.lanes:
+        raise ValueError(f"group must be one of {', '.join(map(repr, list(saved.lanes)[:20]))}; got {group!r}")
+    return group
+
+
+def _facts(saved: Saved, key: str) -> dict[str, Any]:
+    from driftgp.diagnostics import describe
+
+    lane = saved.lanes[key]
+    facts: dict[str, Any] = {"rows_read": saved.rows, "series": len(saved.lanes)}
+    facts |= {f"run_{name}": value for name, value in lane.scores.summary().items() if name != "alarms"}
+    if lane.model is None:
+        return facts | {"model": "not started", "warmup_rows": len(lane.batch)}
+    names = list(lane.features.names)
+    about = describe(lane.model, lane.state) | {"interval_factor": lane.reach.factor}
+    if "filled" in about:
+        about["filled"] = {name: count for name, count in zip(names, about["filled"], strict=True) if count}
+    return facts | {"inputs": names, "unit_of_time": _unit(saved, lane)} | about
+
+
+def _unit(saved: Saved, lane: Lane) -> str:
+    """What one unit of time is in this series."""
+    half_life = saved.settings.half_life_of
+    if half_life is None or not saved.schema.time:
+        return "one row"
+    return f"{lane.unit / 3600.0:g} h" if half_life[1] else f"{lane.unit:g}, as the times count"
+
+
+def _model_checkpoint(data: bytes, plot: Path | None, *, as_json: bool) -> None:
+    """Without the program that made it, the settings are all that a model's own checkpoint tells."""
+    from driftgp.checkpoint import peek
+
+    if plot is not None:
+        raise ValueError("this is the checkpoint of a model, not of a run: it has settings to show, but no picture")
+    facts = peek(data)
+    if as_json:
+        print(json.dumps(_without_nan(facts), indent=2, allow_nan=False))
+    else:
+        _print(facts, title="checkpoint of a model")
+
+
+def _print(facts: dict[str, Any], title: str) -> None:
+    rows = [{"name": _label(name), "value": _short(value)} for name, value in facts.items()]
+    console.print_table([Column("name", "what"), Column("value", "value")], rows, title=title, caption="")
+
+
+def _label(name: str) -> str:
+    return LABELS.get(name, name.removeprefix("run_")).replace("_", " ")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.5g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_short(part)}" for name, part in value.items() if name != "is") or "–"
+    if isinstance(value, list):
+        text = ", ".join(_short(part) for part in value[:12])
+        return f"{text}, … ({len(value)})" if len(value) > 12 else text
+    return "–" if value is None else str(value)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _draw(saved: Saved, key: str, facts: dict[str, Any], path: Path) -> None:
+    from driftgp import plots, plots_run
+
+    lane = saved.lanes[key]
+    if lane.model is None:
+        raise ValueError("the model has not started yet: there is nothing to draw")
+    plots.save(plots_run.health_figure(facts, list(lane.history.targets), key or saved.settings.target), path)
+    console.remark(f"wrote {path}")

@@ -1,0 +1,335 @@
+"""`driftgp run`."""
+
+from __future__ import annotations
+
+import time as clock
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from driftgp.cli import console, process
+from driftgp.cli.console import Column
+from driftgp.cli.demo import _picture_file as check_picture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from driftgp.data.rows import Rows
+    from driftgp.runner import Answer, Settings
+
+EVERYTHING = (
+    Column("series", "series"),
+    Column("rows", "rows", "{:d}"),
+    Column("predicted", "predicted", "{:d}"),
+    Column("rmse", "RMSE", "{:.4g}"),
+    Column("mse", "MSE", "{:.4g}"),
+    Column("mae", "MAE", "{:.4g}"),
+    Column("coverage", "coverage", "{:.1%}"),
+    Column("width", "width", "{:.4g}"),
+    Column("nlpd", "NLPD", "{:.3f}"),
+    Column("missing", "no target", "{:d}"),
+    Column("carried", "input gaps", "{:d}"),
+    Column("alarms", "alarms", "{:d}"),
+)
+ON_SCREEN = ("series", "rows", "predicted", "rmse", "mae", "coverage", "width", "alarms")
+SERIES_SHOWN = 20
+INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
+EVERY = 1000  # rows between checkpoints of a file; a live stream has one after every row
+
+
+def _output_file(path: Path | None) -> Path | None:
+    if path is None or str(path) == "-":
+        return path
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise typer.BadParameter(f"{path} must end in .csv or .parquet")
+    return _in_a_folder(path)
+
+
+def _in_a_folder(path: Path | None) -> Path | None:
+    if path is not None and not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.absolute().parent} to write {path.name} to")
+    return path
+
+
+def picture(path: Path | None) -> Path | None:
+    """Refuse, before anything is computed, a picture that could not be written."""
+    return None if path is None else check_picture(path)
+
+
+def run(
+    file: Annotated[str, typer.Argument(help="CSV (also .gz), Parquet or workbook; - for CSV from standard input.")],
+    target: Annotated[str | None, typer.Option(help="Column to predict.", rich_help_panel=INPUTS)] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns to predict from, with commas; '' for none.",
+            show_default="numeric ones",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option(help="Columns known ahead, such as a holiday flag or a forecast.", rich_help_panel=INPUTS),
+    ] = None,
+    lags: Annotated[
+        int | None, typer.Option(help="Last targets to predict from.", show_default="0", rich_help_panel=INPUTS)
+    ] = None,
+    seasonal_lags: Annotated[
+        str | None, typer.Option(help="Targets so many rows back, such as 24,168.", rich_help_panel=INPUTS)
+    ] = None,
+    calendar: Annotated[
+        bool | None, typer.Option("--calendar/--no-calendar", help="Hour of day, day of week.", rich_help_panel=INPUTS)
+    ] = None,
+    cycles: Annotated[
+        str | None, typer.Option(help="The same, chosen: of day, week, year.", rich_help_panel=INPUTS)
+    ] = None,
+    holidays: Annotated[
+        str | None, typer.Option(help="Days off, such as 2024-12-25,2024-12-26.", rich_help_panel=INPUTS)
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column of times, or date,hour.", show_default="first column of dates", rich_help_panel=TIME),
+    ] = None,
+    half_life: Annotated[
+        str | None,
+        typer.Option(
+            help="Time (7d, 36h) or rows until a sample counts half.", show_default="by --window", rich_help_panel=TIME
+        ),
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(help="Rows ahead: a target is known so late.", show_default="1", rich_help_panel=TIME)
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Column of keys: one model for each.", rich_help_panel=TIME)] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="agp, fast, hybrid, exact, fitc, svgp, w-vsgp, agp-vsi, persistence, mean.",
+            show_default="agp",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=MODEL),
+    ] = None,
+    inducing: Annotated[
+        int | None, typer.Option(help="Most inducing points.", show_default="40", rich_help_panel=MODEL)
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Rows that a model remembers.", show_default="300", rich_help_panel=MODEL)
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Level of the intervals.", show_default="0.95", rich_help_panel=MODEL)
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100", rich_help_panel=MODEL)
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            help="Blank inputs: carry the last value, skip or refuse the row.",
+            show_default="carry",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    malformed: Annotated[
+        str | None, typer.Option(help="Malformed rows: stop or skip.", show_default="stop", rich_help_panel=INPUTS)
+    ] = None,
+    standardise: Annotated[
+        bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.", rich_help_panel=MODEL)
+    ] = None,
+    calibrate: Annotated[
+        bool | None,
+        typer.Option(
+            "--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Predictions: .csv or .parquet; - for standard output.", callback=_output_file, rich_help_panel=FILES
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture: .png, .pdf or .svg.", callback=picture, rich_help_panel=FILES)
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Resume from this file if it is there, and keep it up to date.",
+            callback=_in_a_folder,
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Rows between checkpoints.", show_default=f"{EVERY}, or 1 for -", rich_help_panel=FILES
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with the same settings; options win.", rich_help_panel=FILES)
+    ] = None,
+    summary: Annotated[
+        bool, typer.Option("--summary/--no-summary", help="Print the table of scores.", rich_help_panel=FILES)
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.", rich_help_panel=FILES)] = False,
+) -> None:
+    """Predict each row of a table before learning from it: predictions, intervals, a summary, a picture."""
+    chosen = {
+        name: value
+        for name, value in locals().items()
+        if name not in ("file", "output", "plot", "checkpoint", "every", "config", "summary", "as_json")
+        and value is not None
+    }
+    process.prepare_jax()
+    from driftgp.data.rows import open_rows
+    from driftgp.runner import settings_from
+
+    settings = settings_from(_from_config(config) | chosen)
+    live = file == "-"
+    if output is None and live:
+        output = Path("-")
+    began = clock.perf_counter()
+    with open_rows(file) as rows:
+        job = _Job(settings, rows, file, output, checkpoint, every or (1 if live else EVERY), keep=plot is not None)
+        job.run()
+    seconds = clock.perf_counter() - began
+    if summary:
+        job.print_summary(seconds, as_json=as_json)
+    if plot is not None:
+        job.draw(plot)
+
+
+def _from_config(path: Path | None) -> dict[str, Any]:
+    from driftgp.runner import read_config
+
+    return {} if path is None else {name.replace("-", "_"): value for name, value in read_config(path).items()}
+
+
+class _Job:
+    """One run: rows to a journal, with checkpoints on the way."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        rows: Rows,
+        file: str,
+        output: Path | None,
+        checkpoint: Path | None,
+        every: int,
+        keep: bool,
+    ) -> None:
+        from driftgp.data import predictions
+        from driftgp.runner import Runner, read_checkpoint
+
+        self.settings, self.file, self.checkpoint, self.every = settings, file, checkpoint, every
+        self.on_screen = output is not None and str(output) == "-"
+        self.output = None if self.on_screen else output
+        if keep and checkpoint is not None and self.output is None:
+            raise ValueError(
+                "a picture of a run with a checkpoint needs an output file, to draw what came before a stop"
+            )
+        saved = None
+        if checkpoint is not None and checkpoint.exists():
+            try:
+                saved = read_checkpoint(checkpoint.read_bytes())
+            except ValueError as error:
+                raise ValueError(f"{checkpoint}: {error}") from error
+        self.runner = Runner(settings, rows, saved=saved, live=file == "-", complain=console.remark)
+        self.header = predictions.columns(timed=bool(self.runner.schema.time), grouped=settings.group is not None)
+        self.journal: predictions.Journal | None = None
+        self.kept: list[Any] | None = [] if keep and checkpoint is None else None
+        if self.on_screen or self.output is not None:
+            path = None if self.output is None else predictions.journal_of(self.output)
+            self.journal = predictions.Journal(path, self.header, None if saved is None else saved.output)
+        self.at_first = self.saved_at = self.runner.rows
+        if saved is not None:
+            console.remark(f"resumed after {saved.rows} rows")
+
+    def run(self) -> None:
+        """Answer every row. An error leaves the last checkpoint as it is: the rows after it are read again."""
+        from driftgp.data.rows import count_rows
+
+        blocks = self.runner.blocks()
+        rows = 0 if self.runner.live else count_rows(self.file)
+        try:
+            if rows > self.at_first:
+                with console.progress(rows - self.at_first, "compiling") as report:
+                    self._through(blocks, report)
+            else:
+                self._through(blocks, lambda _doing, _rows: None)
+            self._save()
+        finally:
+            if self.journal is not None:
+                self.journal.close()
+        self._finish()
+
+    def _through(self, blocks: Iterator[list[Answer]], report: Callable[[str, int], None]) -> None:
+        for answers in blocks:
+            if self.journal is not None:
+                self.journal.write(answers)
+            if self.kept is not None:
+                self.kept += answers
+            if self.runner.rows - self.saved_at >= self.every:
+                self._save()
+            report("predicting", len(answers))
+
+    def _save(self) -> None:
+        """Have the output on the disk first, then the checkpoint that says how long it is."""
+        from driftgp.files import write_atomically
+
+        if self.checkpoint is not None:
+            length = 0 if self.journal is None else self.journal.sync()
+            write_atomically(self.checkpoint, self.runner.to_bytes(length))
+        self.saved_at = self.runner.rows
+
+    def _finish(self) -> None:
+        from driftgp.data import predictions
+
+        if self.output is not None and self.output.suffix.lower() == ".parquet":
+            predictions.make_parquet(self.output)
+            if self.checkpoint is None:
+                predictions.journal_of(self.output).unlink()
+
+    def print_summary(self, seconds: float, *, as_json: bool) -> None:
+        """Print the scores, on standard error if predictions are on standard output."""
+        scores = self.runner.summary()
+        total = {"series": "all", **scores.pop("")}
+        series = [{"series": group, **own} for group, own in scores.items()] if self.settings.group else []
+        read = self.runner.rows - self.at_first
+        pace = f"{read} rows in {seconds:.1f} s, compiling included" if read else "no new rows"
+        if self.on_screen:
+            console.remark(f"RMSE {total['rmse']:.4g}, coverage {total['coverage']:.1%}; {pace}")
+        elif as_json:
+            console.print_json(EVERYTHING, [*series, total])
+        else:
+            more = f"; {len(series) - SERIES_SHOWN} series not shown" if len(series) > SERIES_SHOWN else ""
+            console.print_table(
+                [column for column in EVERYTHING if column.key in ON_SCREEN],
+                [*series[:SERIES_SHOWN], total],
+                title=f"{self.settings.target} by {self.settings.model}, {self._ahead()} ahead",
+                caption=f"{pace}{more}\ncoverage: share of targets inside their {self.settings.level:.0%} interval",
+            )
+
+    def _ahead(self) -> str:
+        return "one row" if self.settings.horizon == 1 else f"{self.settings.horizon} rows"
+
+    def draw(self, path: Path) -> None:
+        """Draw the run."""
+        from driftgp import plots, plots_run
+        from driftgp.data import predictions
+
+        if self.kept is not None:
+            shown = predictions.from_answers(self.header, self.kept)
+        elif self.output is not None:
+            shown = predictions.read_predictions(predictions.journal_of(self.output))
+        scores = self.runner.summary()
+        del scores[""]
+        if self.settings.group is None:
+            figure = plots_run.run_figure(shown, self.settings.target, self.settings.level, self.settings.horizon)
+        else:
+            figure = plots_run.groups_figure(shown, self.settings.target, self.settings.level, scores)
+        plots.save(figure, path)
+        console.remark(f"wrote {path}")

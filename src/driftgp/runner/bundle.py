@@ -1,0 +1,62 @@
+"""A whole run in one file: a header in JSON, then each series' checkpoint; versioned, checksummed, never executed.
+
+Layout, little-endian: magic, version, length of the header; header (JSON, compressed); the parts one after another,
+whose lengths the header has; SHA-256 of everything before it.
+"""
+
+import hashlib
+import json
+import struct
+import zlib
+from typing import Any
+
+MAGIC = b"\x89driftrn"
+VERSION = 1
+_FRAME = struct.Struct("<8sHI")
+_DIGEST = 32
+_LARGEST_HEADER = 1 << 30
+
+
+def pack(header: dict[str, Any], parts: list[bytes]) -> bytes:
+    """Return a header and parts as bytes.
+
+    >>> unpack(pack({"rows": 3}, [b"one", b""]))
+    ({'rows': 3}, [b'one', b''])
+    """
+    text = json.dumps({"header": header, "parts": [len(part) for part in parts]}, separators=(",", ":"))
+    compressed = zlib.compress(text.encode(), 6)
+    body = _FRAME.pack(MAGIC, VERSION, len(compressed)) + compressed + b"".join(parts)
+    return body + hashlib.sha256(body).digest()
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """Return what `pack` was given, or refuse data that is not a whole bundle of this version."""
+    if data[: len(MAGIC)] != MAGIC:
+        raise ValueError(f"this is no checkpoint of a run, which begins with {MAGIC!r}; it begins with {data[:8]!r}")
+    if len(data) < _FRAME.size + _DIGEST:
+        raise ValueError(f"the checkpoint is truncated: it has {len(data)} bytes")
+    _, version, length = _FRAME.unpack_from(data)
+    if version != VERSION:
+        raise ValueError(f"the checkpoint has version {version}; this release of driftgp reads version {VERSION}")
+    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+        raise ValueError("the checkpoint is truncated or damaged: its checksum does not match")
+    start = _FRAME.size + length
+    header, lengths = _contents(data[_FRAME.size : start])
+    if start + sum(lengths) + _DIGEST != len(data):
+        raise ValueError("the checkpoint is damaged: its parts do not add up")
+    parts = []
+    for length in lengths:
+        parts.append(data[start : start + length])
+        start += length
+    return header, parts
+
+
+def _contents(compressed: bytes) -> tuple[dict[str, Any], list[int]]:
+    try:
+        stored = json.loads(zlib.decompressobj().decompress(compressed, _LARGEST_HEADER))
+        header, lengths = stored["header"], stored["parts"]
+    except (zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"the checkpoint is damaged: its header cannot be read ({error})") from error
+    if not isinstance(header, dict) or not all(type(length) is int and length >= 0 for length in lengths):
+        raise ValueError("the checkpoint is damaged: its header is not complete")
+    return header, lengths

@@ -1,0 +1,73 @@
+"""Running sums from which a run's summary follows; sums, so that a run that was stopped goes on with them."""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from driftgp.runner.loop import Forecast
+from driftgp.runner.stored import number, whole
+
+
+@dataclass
+class Scores:
+    """Counts of rows, and sums over those that were predicted and whose target came."""
+
+    rows: int = 0
+    predicted: int = 0
+    scored: int = 0
+    inside: int = 0
+    missing: int = 0  # rows without a target
+    carried: int = 0  # rows with an input carried forward
+    alarms: int = 0
+    square: float = 0.0
+    absolute: float = 0.0
+    width: float = 0.0
+    log_density: float = 0.0
+
+    def count(self, forecast: Forecast, actual: float) -> None:
+        """Take a prediction in."""
+        if not math.isfinite(forecast.mean):
+            return
+        self.predicted += 1
+        if math.isnan(actual):
+            return
+        error = actual - forecast.mean
+        self.scored += 1
+        self.inside += forecast.low <= actual <= forecast.high
+        self.square += error * error
+        self.absolute += abs(error)
+        self.width += forecast.high - forecast.low
+        self.log_density += forecast.log_density
+
+    def plus(self, other: "Scores") -> "Scores":
+        """Sums of both."""
+        return Scores(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+
+    def summary(self) -> dict[str, Any]:
+        """Means and counts by name; NaN where nothing was scored."""
+        n = self.scored or math.nan
+        return {
+            "rows": self.rows,
+            "predicted": self.predicted,
+            "rmse": math.sqrt(self.square / n) if self.scored else math.nan,
+            "mse": self.square / n,
+            "mae": self.absolute / n,
+            "coverage": self.inside / n,
+            "width": self.width / n,
+            "nlpd": -self.log_density / n,
+            "missing": self.missing,
+            "carried": self.carried,
+            "alarms": self.alarms,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The sums, as JSON holds them."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Scores":
+        """The sums that `to_json` gave."""
+        values: dict[str, Any] = {
+            field.name: (whole if field.type is int else number)(stored[field.name]) for field in fields(cls)
+        }
+        return cls(**values)

@@ -1,0 +1,220 @@
+"""What a run is told: the same settings from the command line, from a TOML file, or from Python."""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from driftgp import checks
+from driftgp.data.rows import as_date
+from driftgp.features import PHASES
+
+MODELS = ("agp", "fast", "hybrid", "exact", "fitc", "svgp", "w-vsgp", "agp-vsi", "persistence", "mean")
+MISSING = ("carry", "skip", "refuse")
+MALFORMED = ("stop", "skip")
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+WARMUP = 100  # rows, if nothing is said
+LARGEST_CONFIG = 1 << 20  # bytes
+_DURATION = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdw]?)\s*")
+
+Missing = Literal["carry", "skip", "refuse"]
+Malformed = Literal["stop", "skip"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that predictions depend on, besides the rows. `docs/run.md` says what each setting means."""
+
+    target: str
+    features: tuple[str, ...] | None = None  # None: all numeric columns that are nothing else
+    known: tuple[str, ...] = ()
+    lags: int = 0
+    seasonal_lags: tuple[int, ...] = ()
+    cycles: tuple[str, ...] = ()
+    holidays: tuple[str, ...] = ()
+    time: tuple[str, ...] | None = None  # None: the first column of dates, if there is one
+    half_life: str | None = None
+    horizon: int = 1
+    group: str | None = None
+    model: str = "agp"
+    kernel: str = "linear + se"
+    inducing: int = 40
+    window: int = 300
+    level: float = 0.95
+    warmup: int | None = None  # None: a window, or 100 rows
+    missing: Missing = "carry"
+    malformed: Malformed = "stop"
+    standardise: bool = True
+    calibrate: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together."""
+        if self.time is not None and len(self.time) > 2:
+            raise ValueError(f"time must name one column, or a date and its hours; got {', '.join(self.time)}")
+        if self.inducing > self.window:
+            raise ValueError(f"inducing must be at most window ({self.window}); got {self.inducing}")
+
+    @property
+    def rows_of_warmup(self) -> int:
+        """Rows in the warm-up batch."""
+        return min(self.window, WARMUP) if self.warmup is None else self.warmup
+
+    @property
+    def half_life_of(self) -> tuple[float, str] | None:
+        """The half-life as a number and a unit: one of s, m, h, d, w, or nothing."""
+        return None if self.half_life is None else _duration(self.half_life)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as JSON holds them."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def settings_from(given: Mapping[str, Any], where: str = "") -> Settings:
+    """Return settings from names and values such as a command line or a TOML file has them.
+
+    >>> settings_from({"target": "mw", "lags": 24, "seasonal-lags": "24, 168", "calendar": True}).cycles
+    ('day', 'week')
+    """
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        plain = str(name).replace("-", "_")
+        if plain not in _READERS:
+            known = ", ".join(reader.replace("_", "-") for reader in _READERS)
+            raise ValueError(f"{where}{name!r} is no setting: choose from {known}")
+        try:
+            values[plain] = _READERS[plain](plain.replace("_", "-"), value)
+        except ValueError as error:
+            raise ValueError(f"{where}{error}") from error
+    if values.pop("calendar", False) and "cycles" not in values:
+        values["cycles"] = ("day", "week")
+    if "target" not in values:
+        raise ValueError(f"{where}target is not given: name the column to predict")
+    return Settings(**values)
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """The settings in a TOML file, not yet checked."""
+    path = Path(path)
+    with path.open("rb") as file:
+        text = file.read(LARGEST_CONFIG + 1)
+    if len(text) > LARGEST_CONFIG:
+        raise ValueError(f"{path} is no config file: it has more than {LARGEST_CONFIG} bytes")
+    try:
+        return tomllib.loads(text.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be read as TOML: {error}") from error
+
+
+# ---- how each setting is read ----------------------------------------------------------------------------------------
+
+Reader = Callable[[str, Any], Any]
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} must be text; got {value!r}")
+    return value.strip()
+
+
+def _yes_or_no(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false; got {value!r}")
+    return value
+
+
+def _list(name: str, value: Any) -> tuple[Any, ...]:
+    """A list of a config file, or text with commas."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(f"{name} must be a list, or text with commas; got {value!r}")
+    return tuple(value)
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    return tuple(_text(name, part) for part in _list(name, value))
+
+
+def _lags(name: str, value: Any) -> tuple[int, ...]:
+    parts = _list(name, value)
+    numbers = [int(part) if isinstance(part, str) and part.isdecimal() and len(part) < 10 else part for part in parts]
+    return tuple(checks.whole(name, number, 1) for number in numbers)
+
+
+def _days(name: str, value: Any) -> tuple[str, ...]:
+    parts = [part.isoformat() if isinstance(part, date) else part for part in _list(name, value)]
+    try:
+        return tuple(as_date(_text(name, part)).isoformat() for part in parts)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _duration_text(name: str, value: Any) -> str:
+    text = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else _text(name, value)
+    try:
+        _duration(text)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from error
+    return text
+
+
+def _duration(text: str) -> tuple[float, str]:
+    match = _DURATION.fullmatch(text)
+    number = float(match[1]) if match else 0.0
+    if match is None or not 0.0 < number < 1e15:
+        raise ValueError(f"must be a number of rows or a time such as 7d, 36h, 90m; got {text!r}")
+    return number, match[2]
+
+
+def _whole(at_least: int) -> Reader:
+    def read(name: str, value: Any) -> int:
+        number = checks.whole(name, value, at_least)
+        if number > 1_000_000:
+            raise ValueError(f"{name} must be at most a million; got {value!r}")
+        return number
+
+    return read
+
+
+def _choice(options: tuple[str, ...]) -> Reader:
+    return lambda name, value: checks.choice(name, value, options)
+
+
+def _share(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
+    return float(value)
+
+
+def _cycles(name: str, value: Any) -> tuple[str, ...]:
+    return tuple(checks.choice(name, cycle, tuple(PHASES)) for cycle in _list(name, value))
+
+
+_READERS: dict[str, Reader] = {
+    "target": _text,
+    "features": _texts,
+    "known": _texts,
+    "lags": _whole(0),
+    "seasonal_lags": _lags,
+    "calendar": _yes_or_no,
+    "cycles": _cycles,
+    "holidays": _days,
+    "time": _texts,
+    "half_life": _duration_text,
+    "horizon": _whole(1),
+    "group": _text,
+    "model": _choice(MODELS),
+    "kernel": _text,
+    "inducing": _whole(1),
+    "window": _whole(1),
+    "level": _share,
+    "warmup": _whole(0),
+    "missing": _choice(MISSING),
+    "malformed": _choice(MALFORMED),
+    "standardise": _yes_or_no,
+    "calibrate": _yes_or_no,
+}

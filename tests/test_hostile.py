@@ -1,0 +1,268 @@
+"""Ten thousand steps of the worst that a stream can do, in one compiled loop: nothing breaks, and the model finds back.
+
+A stream is calm, then disturbed from step 3000 to step 8000, then calm again; some disturbances last from the first
+step to the last. There is no warm-up batch. A forecast must be sound at every step (finite, of positive variance), and
+the error of the last thousand steps sane: near that of a stream which was never disturbed.
+"""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from driftgp import AGP, FastAGP
+from driftgp.evaluate import scan
+from driftgp.kernels import SE
+from driftgp.wrappers import CarryForward, Standardize, Watched
+
+STEPS = 10_000
+HIT, BACK, JUDGED = 3000, 8000, 9000
+DURING = slice(HIT, BACK)
+
+Disturb = Callable[[np.ndarray, np.ndarray, np.random.Generator], None]
+CASES: dict[str, Disturb] = {}
+
+
+def case(disturb: Disturb) -> Disturb:
+    CASES[disturb.__name__] = disturb
+    return disturb
+
+
+@case
+def undisturbed(X, y, rng):
+    pass
+
+
+@case
+def constant_target(X, y, rng):
+    y[DURING] = 3.0
+
+
+@case
+def zero_target_from_the_start(X, y, rng):
+    y[:BACK] = 0.0
+
+
+@case
+def constant_input(X, y, rng):
+    X[DURING] = 0.7
+
+
+@case
+def identical_rows(X, y, rng):
+    X[DURING], y[DURING] = 0.7, -1.0
+
+
+@case
+def target_jumps_of_1e6(X, y, rng):
+    y[DURING] += 1e6 * (np.arange(BACK - HIT) // 500 % 2)
+
+
+@case
+def inputs_at_1_7e9(X, y, rng):
+    X[:, 0] += 1.7e9
+
+
+@case
+def outlier_of_1e8(X, y, rng):
+    y[7000] = 1e8
+
+
+@case
+def input_outlier_of_1e8(X, y, rng):
+    X[7000] = 1e8
+
+
+@case
+def targets_missing(X, y, rng):
+    y[DURING] = np.nan
+
+
+@case
+def alternating_signs(X, y, rng):
+    y[DURING] = (-1.0) ** np.arange(BACK - HIT)
+
+
+@case
+def near_duplicate_inputs(X, y, rng):
+    X[DURING] = 0.7 + 1e-12 * rng.normal(size=X[DURING].shape)
+
+
+# Half of the target's variance is in the column that these take away, for good.
+
+
+@case
+def a_column_of_zeros(X, y, rng):
+    X[:, 1] = 0.0
+
+
+@case
+def a_column_of_timestamps(X, y, rng):
+    X[:, 1] = 1.7e9 + 3600.0 * np.arange(STEPS)
+
+
+# Units in which the starting hyperparameters mean nothing: a model needs `Standardize` to learn anything.
+
+
+@case
+def scales_of_1e_minus_9(X, y, rng):
+    X *= 1e-9
+    y *= 1e-9
+
+
+@case
+def scales_of_1e9(X, y, rng):
+    X *= 1e9
+    y *= 1e9
+
+
+PARTLY_BLIND = {"a_column_of_zeros", "a_column_of_timestamps"}
+OTHER_UNITS = {"scales_of_1e_minus_9", "scales_of_1e9"}
+
+
+def stream(name: str, inputs: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """A smooth function of an input that swings slowly and one that is random, with noise; then the disturbance."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, size=(STEPS, inputs))
+    X[:, 0] = 2.0 * np.sin(np.arange(STEPS) / 37.0) + 0.1 * rng.normal(size=STEPS)
+    y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=STEPS)
+    CASES[name](X, y, rng)
+    return X, y
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+
+
+class Trial(NamedTuple):
+    """A stream, and how large the error may be in the end, as a share of the target's spread."""
+
+    case: str
+    sane: float
+    settings: dict[str, float] = {}  # noqa: RUF012
+
+
+@jax.jit
+def _run(model: Any, settings: Any, X: Any, y: Any) -> Any:
+    """Forecast and learn through one stream after another, from a cold start each time."""
+
+    def one(row: Any) -> Any:
+        settings, X, y = row
+        own = eqx.combine(settings, model)
+        run = scan(own, own.init(X[:0], y[:0]), X, y, jnp.ones(STEPS))
+        numbers = jax.tree.leaves(eqx.filter(run.state, eqx.is_inexact_array))
+        return run.prediction, jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in numbers]))
+
+    return lax.map(one, (settings, X, y))
+
+
+def failures(model: Any, trials: list[Trial], inputs: int = 2) -> list[tuple[Trial, str]]:
+    """What went wrong, trial by trial."""
+    streams = [stream(trial.case, inputs) for trial in trials]
+    X, y = np.stack([X for X, _ in streams]), np.stack([y for _, y in streams])
+    settings = jax.tree.map(lambda _: None, model)
+    for name in trials[0].settings:
+        values = np.array([trial.settings[name] for trial in trials])
+        settings = eqx.tree_at(attrgetter(name), settings, values, is_leaf=_is_none)
+    with jax.enable_x64(True):
+        prediction, finite = jax.tree.map(np.asarray, _run(model, settings, X, y))
+    good = np.isfinite(prediction.mean) & np.isfinite(prediction.variance) & (prediction.variance > 0.0)
+    good &= (prediction.noise >= 0.0) & (prediction.noise <= prediction.variance * (1.0 + 1e-9))
+    end = slice(JUDGED, None)
+    error = np.sqrt(np.mean((y[:, end] - prediction.mean[:, end]) ** 2, 1)) / np.std(y[:, end], axis=1)
+    wrong = []
+    for i, trial in enumerate(trials):
+        if not np.all(good[i]):
+            wrong.append((trial, f"unsound at step {np.argmin(good[i])}"))
+        elif not finite[i]:
+            wrong.append((trial, "a state that is not finite"))
+        elif not error[i] <= trial.sane:
+            wrong.append((trial, f"an error of {error[i]:.3f}"))
+    return wrong
+
+
+def _is_none(node: Any) -> bool:
+    return node is None
+
+
+def judged(sane: float, *, units: bool, **settings: float) -> list[Trial]:
+    """All cases; where an input is taken away a model can only know half, in unknown units perhaps nothing."""
+    nothing = 1.05
+    blind = 0.95 if units else nothing
+    return [
+        Trial(name, blind if name in PARTLY_BLIND else nothing if name in OTHER_UNITS and not units else sane, settings)
+        for name in CASES
+    ]
+
+
+# ---- the models ------------------------------------------------------------------------------------------------------
+
+SIZES: dict[str, Any] = {"inducing": 5, "window": 20}
+HARDEST = ("undisturbed", "identical_rows", "target_jumps_of_1e6", "outlier_of_1e8", "targets_missing")
+LAMBDA = 0.1 ** (1 / 20)  # the usual one
+NO_PRIOR = 1e6  # so wide that it is none, as published
+
+
+def test_agp_and_the_wrappers_survive_the_hardest_cases_and_find_back():
+    """The quick part of what follows."""
+    usual = {"forgetting": LAMBDA, "prior": 10.0}
+    assert not failures(AGP(prior=10.0, **SIZES), [Trial(case, 0.3, usual) for case in HARDEST])
+    wrapped = Watched(Standardize(CarryForward(FastAGP(noise=0.1, **SIZES)), adapt=LAMBDA))
+    assert not failures(wrapped, [Trial(case, 0.45) for case in HARDEST])
+
+
+@pytest.mark.slow
+def test_agp_survives_and_finds_back():
+    """With a prior, however wide, it finds back; without one it survives, but may stay where no sample can move it."""
+    usual = judged(0.3, units=False, forgetting=LAMBDA, prior=10.0)
+    bare = [Trial(case, 1.05, {"forgetting": LAMBDA, "prior": NO_PRIOR}) for case in CASES]
+    more = [Trial(case, 0.8, {"forgetting": value, "prior": 10.0}) for case in HARDEST for value in (1.0, 0.5)]
+    assert not failures(AGP(prior=10.0, **SIZES), [*usual, *bare, *more])
+
+
+@pytest.mark.slow
+def test_fast_agp_survives_and_finds_back():
+    usual = judged(0.45, units=False, forgetting=LAMBDA)
+    more = [Trial(case, 0.8, {"forgetting": value}) for case in HARDEST for value in (1.0, 0.5)]
+    assert not failures(FastAGP(noise=0.1, **SIZES), [*usual, *more])
+
+
+@pytest.mark.slow
+def test_the_hybrid_survives_and_finds_back():
+    """It learns a tenth as often, and takes ten times as long to find back."""
+    usual = judged(0.6, units=False, forgetting=LAMBDA, prior=10.0)
+    more = [Trial(case, 0.8, {"forgetting": value, "prior": 10.0}) for case in HARDEST for value in (1.0, 0.5)]
+    assert not failures(AGP(prior=10.0, learn_every=10, **SIZES), [*usual, *more])
+
+
+@pytest.mark.slow
+def test_a_standardised_model_survives_and_finds_back_in_any_units():
+    model = Standardize(AGP(prior=10.0, **SIZES), adapt=True)
+    usual = judged(0.3, units=True, forgetting=LAMBDA)
+    # units to which all samples count alike never forget that the targets once spread over 10⁶
+    lasting = [
+        Trial(trial.case, 1.05 if trial.case == "target_jumps_of_1e6" else trial.sane, {"forgetting": 1.0})
+        for trial in usual
+    ]
+    assert not failures(model, [*usual, *lasting])
+
+
+@pytest.mark.slow
+def test_a_model_in_all_wrappers_survives_and_finds_back():
+    model = Watched(Standardize(CarryForward(FastAGP(noise=0.1, **SIZES)), adapt=LAMBDA))
+    assert not failures(model, judged(0.45, units=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learn_every", [0, 1])
+@pytest.mark.parametrize("sizes", [(1, 2, 2), (1, 20, 2), (2, 2, 2), (5, 20, 200)])
+def test_extreme_sizes(learn_every, sizes):
+    """One inducing point, a window of two samples, two hundred inputs."""
+    M, T, D = sizes
+    model = AGP(SE(D**0.5), noise=0.1, prior=10.0, inducing=M, window=T, learn_every=learn_every)
+    assert not failures(model, [Trial(case, 1.6) for case in HARDEST], D)

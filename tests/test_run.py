@@ -1,0 +1,565 @@
+"""`driftgp run` and what is under it: rows to predictions, through stops, gaps and rubbish."""
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import math
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from driftgp import checkpoint, cli
+from driftgp.cli import process
+from driftgp.data import predictions
+from driftgp.data.rows import csv_rows, open_rows
+from driftgp.model import Model
+from driftgp.plots_run import worst_first
+from driftgp.runner import Runner, bundle, read_checkpoint, read_config, settings_from
+from driftgp.runner import models as named_models
+from driftgp.runner.loop import Forecast
+from driftgp.runner.reach import Reach
+from driftgp.runner.settings import MODELS
+
+PNG = b"\x89PNG\r\n\x1a\n"
+NAIVE = {"target": "y", "model": "persistence", "features": "", "lags": 2, "warmup": 5}
+SMALL = {"target": "y", "kernel": "se", "inducing": 4, "window": 12, "warmup": 12, "lags": 2}
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    """Run in a folder of its own, and leave the JAX of the test process as it is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(process, "prepare_jax", lambda: None)
+
+
+def table(rows=80, keys=1, seed=0, gaps=()):
+    """CSV text: a time, an input, a target, and a key for several series; `gaps` are rows without the input."""
+    rng = np.random.default_rng(seed)
+    lines = ["when,x,y,key"]
+    for t in range(rows):
+        x, when = math.sin(t / 5.0), np.datetime64("2024-01-01T00", "h") + t
+        y = 10.0 + 2.0 * x + 0.1 * rng.normal() + 5.0 * (t % keys)
+        lines.append(f"{when}:00,{'' if t in gaps else f'{x:.4f}'},{y:.4f},k{t % keys}")
+    return "\n".join(lines) + "\n"
+
+
+def rows_of(text):
+    return csv_rows("table.csv", io.BytesIO(text.encode()))
+
+
+def answers_of(runner):
+    return [answer for block in runner.blocks() for answer in block]
+
+
+def numbers(answers):
+    return np.array([[answer.mean, answer.low, answer.high] for answer in answers])
+
+
+def run(*arguments, given=None):
+    return CliRunner().invoke(cli.app, ["run", *map(str, arguments)], input=given)
+
+
+def refused(monkeypatch, capsys, *arguments):
+    """What is said on standard error when the command is refused, which is with exit code 2 and no traceback."""
+    monkeypatch.setattr(sys, "argv", ["driftgp", "run", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert "Traceback" not in said
+    return said
+
+
+# ---- predictions -----------------------------------------------------------------------------------------------------
+
+
+class TestLoop:
+    """With a small AGP, compiled once for all of these."""
+
+    def small(self, text, **other):
+        live, saved = other.pop("live", False), other.pop("saved", None)
+        return Runner(settings_from(SMALL | other), rows_of(text), live=live, saved=saved)
+
+    def test_how_rows_are_cut_into_blocks_changes_no_bit(self):
+        text = table(300)
+        whole, single = numbers(answers_of(self.small(text))), numbers(answers_of(self.small(text, live=True)))
+        assert np.isfinite(whole[20:]).all()
+        np.testing.assert_array_equal(whole, single)
+
+    @pytest.mark.parametrize("stop", [0, 3, 9, 15, 31])
+    def test_resumes_bit_for_bit(self, stop):
+        text, options = table(90, keys=2, gaps={40, 41}), {"group": "key", "horizon": 2, "features": "x"}
+        whole = answers_of(self.small(text, **options))
+        begun = self.small("".join(text.splitlines(keepends=True)[: 1 + 2 * stop + 1]), **options)
+        first = answers_of(begun)
+        resumed = self.small(text, **options, saved=read_checkpoint(begun.to_bytes()))
+        both = first + answers_of(resumed)
+        np.testing.assert_array_equal(numbers(whole), numbers(both))
+        assert [answer.flags for answer in whole] == [answer.flags for answer in both]
+
+    def test_each_key_is_a_run_of_its_own(self):
+        lines = table(90, keys=2).splitlines(keepends=True)
+        together = answers_of(self.small("".join(lines), group="key", horizon=2, features="x"))
+        alone = answers_of(self.small("".join([lines[0], *lines[2::2]]), group="key", horizon=2, features="x"))
+        own = [answer for answer in together if answer.group == "k1"]
+        np.testing.assert_array_equal(numbers(own), numbers(alone))
+
+    def test_a_gap_in_an_input_is_carried_over_and_flagged(self):
+        answers = answers_of(self.small(table(60, gaps={40})))
+        assert answers[40].flags == ("carried",)
+        assert np.isfinite(numbers(answers[20:])).all()
+
+    def test_a_prediction_follows_the_stream(self):
+        runner = self.small(table(300))
+        answers_of(runner)
+        scores = runner.summary()[""]
+        assert scores["rmse"] < 0.3
+        assert scores["coverage"] > 0.85
+
+
+def naive(text, **other):
+    return Runner(settings_from(NAIVE | other), rows_of(text))
+
+
+def test_nothing_later_than_the_horizon_reaches_a_prediction():
+    lines = table(60).splitlines()
+    before = answers_of(naive("\n".join(lines), horizon=4))
+    lines[-4:] = [line.replace(line.split(",")[2], "1e6") for line in lines[-4:]]
+    after = answers_of(naive("\n".join(lines), horizon=4))
+    np.testing.assert_array_equal(numbers(before), numbers(after))
+    assert before[30].mean == before[26].actual
+
+
+def test_a_missing_target_is_time_that_passes():
+    lines = table(40).splitlines()
+    lines[21] = ",".join([*lines[21].split(",")[:2], "", "k0"])
+    answers = answers_of(naive("\n".join(lines)))
+    assert "missing" in answers[20].flags
+    assert answers[21].mean == answers[19].actual
+    assert math.isfinite(answers[20].mean)
+
+
+def test_a_half_life_in_hours_is_one_in_rows_where_a_row_is_an_hour():
+    hours, rows = naive(table(60), half_life="10h"), naive(table(60), half_life="10", time="")
+    np.testing.assert_allclose(numbers(answers_of(hours)), numbers(answers_of(rows)), rtol=1e-12)
+
+
+def test_time_without_rows_is_time_all_the_same():
+    lines = table(60).splitlines()
+    gap = [*lines[:40], *(line.replace("2024-01", "2024-02") for line in lines[40:])]
+    steady, silent = (answers_of(naive("\n".join(text), half_life="10h", features="x")) for text in (lines, gap))
+    assert silent[39].high - silent[39].low == steady[39].high - steady[39].low
+    assert silent[41].high != steady[41].high  # after a month the errors before it hardly count
+
+
+def test_rows_that_go_back_in_time_are_flagged():
+    lines = table(30).splitlines()
+    lines[20], lines[21] = lines[21], lines[20]
+    assert "unordered" in answers_of(naive("\n".join(lines), half_life="1d"))[20].flags
+
+
+def test_a_row_with_a_gap_is_skipped_where_that_is_the_policy():
+    runner = naive(table(40, gaps={30}), missing="skip", features="x", standardise=True)
+    answers = answers_of(runner)
+    assert answers[30].flags == ("skipped",)
+    assert math.isfinite(answers[31].mean)
+
+
+def test_a_cold_start_predicts_once_a_label_is_out():
+    answers = answers_of(naive(table(10), warmup=0, lags=0, calendar=True))
+    assert ["warmup" in answer.flags for answer in answers[:3]] == [True, False, False]
+
+
+def test_a_date_and_its_hours_are_a_time():
+    text = "day,hour,y\n" + "".join(f"2024-01-0{1 + t // 24},{t % 24 + 1},{t}\n" for t in range(48))
+    answers = answers_of(naive(text, time="day,hour", calendar=True))
+    assert [answers[t].time for t in (0, 23)] == ["2024-01-01 01:00:00", "2024-01-02 00:00:00"]
+
+
+def test_features_are_found_among_the_columns():
+    runner = Runner(settings_from({"target": "y", "model": "persistence"}), rows_of(table(5)))
+    assert runner.features.names == ("x",)
+    assert runner.schema.time == ("when",)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_that_has_a_name_can_be_built(model):
+    built = named_models.build_model(settings_from({"target": "y", "model": model}), 3, 0.9)
+    assert isinstance(built, Model)
+    assert tuple(named_models._BUILDERS) == MODELS
+
+
+# ---- intervals -------------------------------------------------------------------------------------------------------
+
+
+def covered(errors, level=0.9, horizon=1):
+    """Share of targets inside the intervals of a model that says its errors are standard normal, and the reach."""
+    reach, z = Reach(level, horizon), NormalDist().inv_cdf(0.5 * (1.0 + level))
+    forecasts = [reach.stretch(Forecast(0.0, -z, z, 0.0, 0.0), error) for error in errors]
+    inside = [f.low <= error <= f.high for f, error in zip(forecasts, errors, strict=True) if error == error]
+    return float(np.mean(inside)), reach
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("horizon", [1, 24])
+def test_intervals_hold_their_share_whatever_the_model_says(scale, horizon):
+    share, reach = covered(scale * np.random.default_rng(0).normal(size=10_000), horizon=horizon)
+    assert abs(share - 0.9) < 0.02
+    assert abs(reach.factor - scale) < 0.2 * scale
+
+
+def test_a_missing_target_says_nothing_about_intervals():
+    errors = np.random.default_rng(0).normal(size=500)
+    gappy = np.repeat(errors, 2)[:-1]
+    gappy[1::2] = np.nan
+    assert covered(gappy)[1].factor == covered(errors)[1].factor
+
+
+def test_a_long_calm_leaves_intervals_that_can_grow_again():
+    calm, wild = np.zeros(10_000), np.random.default_rng(0).normal(size=2000)
+    reach = covered(np.concatenate([calm, wild]))[1]
+    assert 0.7 < reach.factor < 1.4
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stopped():
+    runner = naive(table(30))
+    answers_of(runner)
+    return runner.to_bytes(output=17)
+
+
+def test_a_checkpoint_knows_its_run(stopped):
+    saved = read_checkpoint(stopped)
+    assert (saved.rows, saved.output, saved.settings.lags) == (30, 17, 2)
+
+
+@pytest.mark.parametrize("place", [0, 8, 12, 40, -40, -1])
+def test_an_altered_checkpoint_is_refused(stopped, place):
+    altered = bytearray(stopped)
+    altered[place] ^= 1
+    with pytest.raises(ValueError, match="checkpoint"):
+        read_checkpoint(bytes(altered))
+
+
+@pytest.mark.parametrize("length", [0, 5, 13, 100, -1])
+def test_a_truncated_checkpoint_is_refused(stopped, length):
+    with pytest.raises(ValueError, match="checkpoint"):
+        read_checkpoint(stopped[:length])
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_checkpoint_are_refused(data):
+    for attempt in (data, bundle.MAGIC + data, bundle.pack({"settings": {"target": "y"}, "lanes": [3]}, [data])):
+        with pytest.raises(ValueError, match="checkpoint"):
+            read_checkpoint(attempt)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def places(node):
+    """Every container in a tree of JSON, with its keys."""
+    keys = list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else []
+    return [(node, key) for key in keys] + [place for key in keys for place in places(node[key])]
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_forged_checkpoint_is_refused_or_gone_on_from(stopped, data):
+    """Anything in the header replaced and sealed anew: a ValueError or a run, and no other error."""
+    header, parts = bundle.unpack(stopped)
+    for _ in range(data.draw(st.integers(1, 2))):
+        node, key = data.draw(st.sampled_from(places(header)))
+        node[key] = data.draw(JSON)
+    with contextlib.suppress(ValueError):
+        saved = read_checkpoint(bundle.pack(header, parts))
+        answers_of(Runner(saved.settings, rows_of(table(40)), saved=saved))
+
+
+def test_a_checkpoint_of_other_settings_or_rows_is_refused(stopped):
+    saved = read_checkpoint(stopped)
+    with pytest.raises(ValueError, match="lags is 3, and the checkpoint's run had 2"):
+        Runner(settings_from(NAIVE | {"lags": 3}), rows_of(table(40)), saved=saved)
+    with pytest.raises(ValueError, match=r"the first 30 rows of .* are not those"):
+        Runner(settings_from(NAIVE), rows_of(table(40, seed=1)), saved=saved)
+    with pytest.raises(ValueError, match=r"the first 30 rows of .* are not those"):
+        Runner(settings_from(NAIVE), rows_of(table(20)), saved=saved)
+    with pytest.raises(ValueError, match="other columns"):
+        Runner(settings_from(NAIVE), rows_of(table(40).replace("key", "id")), saved=saved)
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+COMMAND = ("--target", "y", "--model", "persistence", "--lags", "2", "--warmup", "5")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(table(60))
+    return path
+
+
+def test_the_command_writes_predictions_a_summary_and_a_picture(file, tmp_path):
+    result = run(file, *COMMAND, "--output", "out.csv", "--plot", "out.png", "--json", "--calendar")
+    assert result.exit_code == 0, result.output
+    (summary,) = json.loads(result.stdout)
+    assert (summary["rows"], summary["predicted"]) == (60, 52)
+    with (tmp_path / "out.csv").open() as lines:
+        written = list(csv.DictReader(lines))
+    assert list(written[0]) == ["line", "time", "mean", "low", "high", "actual", "flags"]
+    assert (written[0]["line"], written[0]["flags"], written[0]["mean"]) == ("2", "warmup", "")
+    assert float(written[-1]["low"]) < float(written[-1]["mean"]) < float(written[-1]["high"])
+    assert (tmp_path / "out.png").read_bytes().startswith(PNG)
+
+
+def test_parquet_has_what_csv_has(file, tmp_path):
+    for ending in ("csv", "parquet"):
+        assert run(file, *COMMAND, "--output", f"out.{ending}").exit_code == 0
+    parquet = pl.read_parquet("out.parquet")
+    assert parquet.equals(pl.read_csv("out.csv", schema=parquet.schema).with_columns(pl.col("flags").fill_null("")))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "out.parquet", "table.csv"]
+
+
+def test_a_parquet_file_and_a_gzipped_one_are_read_like_csv(file, tmp_path):
+    pl.read_csv(file, try_parse_dates=True).write_parquet("table.parquet")
+    (tmp_path / "table.csv.gz").write_bytes(gzip.compress(file.read_bytes()))
+    found = []
+    for name in ("table.csv", "table.parquet", "table.csv.gz"):
+        with open_rows(name) as rows:
+            found.append(numbers(answers_of(Runner(settings_from(NAIVE | {"calendar": True}), rows))))
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+
+
+def test_standard_input_is_answered_line_by_line(file):
+    result = run("-", *COMMAND, "--features", "x", given=file.read_text())
+    run(file, *COMMAND, "--features", "x", "--output", "out.csv")
+    assert result.stdout == Path("out.csv").read_text()
+
+
+def test_each_answer_comes_before_the_next_question():
+    asked, text = [], table(30).splitlines(keepends=True)
+
+    def lines():
+        for line in text:
+            asked.append(line)
+            yield line.encode()
+
+    runner = Runner(settings_from(NAIVE), csv_rows("a stream", lines()), live=True)
+    for count, _ in enumerate(runner.blocks(), start=1):
+        assert len(asked) == 1 + count
+
+
+def test_a_config_file_holds_the_same_settings_and_the_command_line_wins(file, tmp_path):
+    (tmp_path / "run.toml").write_text('target = "y"\nmodel = "persistence"\nseasonal-lags = [24]\nwarmup = 30\n')
+    result = run(file, "--config", "run.toml", "--warmup", "5", "--json")
+    assert json.loads(result.stdout)[0]["predicted"] == 60 - 24 - 5 - 1
+    assert settings_from(read_config("run.toml")).seasonal_lags == (24,)
+
+
+def test_several_series_are_shown_worst_first(file, tmp_path):
+    file.write_text(table(120, keys=3))
+    result = run(file, *COMMAND, "--group", "key", "--json", "--plot", "out.png", "--output", "out.csv")
+    assert [row["series"] for row in json.loads(result.stdout)] == ["k0", "k1", "k2", "all"]
+    assert (tmp_path / "out.png").read_bytes().startswith(PNG)
+    shown = predictions.read_predictions(tmp_path / "out.csv")
+    shown.mean[shown.group == "k2"] += 100.0
+    assert worst_first(shown, ["k0", "k1", "k2"])[0] == "k2"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("2024-01-03T00:00,many,1,k0", "table.csv, line 42, column 'x' is 'many': expected a number"),
+        ("2024-01-03T00:00,1,inf,k0", "table.csv, line 42, column 'y' is 'inf': expected a number"),
+        ("yesterday,1,1,k0", "table.csv, line 42, column 'when' is 'yesterday': expected a date"),
+        ("2024-01-03T00:00,1,1", "table.csv, line 42 has 3 cells: expected 4"),
+        ('2024-01-03T00:00,"1,1,k0', "table.csv, line 42 cannot be read as CSV"),
+    ],
+)
+def test_a_malformed_row_is_named_by_line_and_column(file, monkeypatch, capsys, line, words):
+    lines = table(60).splitlines()
+    lines[41] = line
+    file.write_text("\n".join(lines))
+    assert words in refused(monkeypatch, capsys, file.name, *COMMAND, "--features", "x")
+    if '"' not in line:  # an open quotation mark swallows all that follows
+        result = run(file.name, *COMMAND, "--features", "x", "--malformed", "skip", "--json")
+        assert json.loads(result.stdout)[0]["rows"] == 59
+        assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--target", "z"), "no column 'z'; the columns are when, x, y, key"),
+        (("--target", "y", "--kernel", "se +"), "kernel 'se +', column 5"),
+        (("--target", "y", "--model", "oracle"), "model must be one of 'agp'"),
+        (("--target", "y", "--half-life", "soon"), "half-life must be a number of rows or a time such as 7d"),
+        (("--target", "y", "--half-life", "7"), "or give it one, such as 7d"),
+        (("--target", "y", "--features", "y"), "features must not hold the target"),
+        (("--target", "y", "--features", ""), "there are no inputs"),
+        (("--target", "y", "--level", "1.5"), "level must lie strictly between 0 and 1"),
+        (("--target", "y", "--calendar", "--time", ""), "the calendar needs a column of dates"),
+        (("--target", "y", "--horizon", "5", "--seasonal-lags", "3"), "at least the horizon"),
+        (("--target", "y", "--holidays", "Easter"), "'Easter' is no day"),
+        ((), "target is not given"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(file, monkeypatch, capsys, options, words):
+    assert words in refused(monkeypatch, capsys, file.name, *options)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@given(
+    st.binary(max_size=300)
+    | st.lists(
+        st.sampled_from(["y,x\n", "1,2\n", ",\n", '"', "\r", "\x00", "a", "é", "\ufeff", "1e999,2\n", "2024-01-01,3\n"])
+    ).map(lambda parts: ("y,x\n" + "".join(parts)).encode())
+)
+def test_any_bytes_are_a_table_or_a_clean_error(data):
+    with contextlib.suppress(ValueError):  # any other error is a fault of the reader
+        answers = answers_of(Runner(settings_from(NAIVE | {"features": "x"}), csv_rows("any.csv", io.BytesIO(data))))
+        assert all(isinstance(answer.line, int) for answer in answers)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
+@given(
+    st.text(max_size=100)
+    | st.tuples(
+        st.sampled_from(
+            [
+                "target",
+                "lags",
+                "level",
+                "half-life",
+                "time",
+                "cycles",
+                "seasonal-lags",
+                "kernel",
+                "holidays",
+                "calendar",
+            ]
+        ),
+        st.sampled_from(
+            ["1", "-1", "1e400", "nan", '"7d"', "[]", "[1, [2]]", "true", "2024-01-01", "{}", '""', "99999999999999"]
+        ),
+    ).map(" = ".join)
+)
+def test_any_config_is_settings_or_a_clean_error(tmp_path, text):
+    path = tmp_path / "any.toml"
+    path.write_text(text, encoding="utf-8")
+    with contextlib.suppress(ValueError):
+        settings_from({"target": "y"} | read_config(path))
+
+
+def test_inspect_says_what_a_run_has_come_to(file, tmp_path):
+    run(file, *COMMAND, "--checkpoint", "run.ckpt", "--output", "out.csv")
+    told = CliRunner().invoke(cli.app, ["inspect", "run.ckpt", "--json", "--plot", "health.png"])
+    assert told.exit_code == 0, told.output
+    facts = json.loads(told.stdout)
+    assert facts["rows_read"] == 60
+    assert facts["scored"] == facts["run_predicted"] == 52
+    assert (tmp_path / "health.png").read_bytes().startswith(PNG)
+    assert "rows read" in CliRunner().invoke(cli.app, ["inspect", "run.ckpt"]).stdout
+
+
+def test_inspect_shows_the_settings_of_a_models_own_checkpoint(tmp_path):
+    model = named_models.Persistence()
+    checkpoint.save(tmp_path / "model.ckpt", model, model.init(np.zeros((0, 1)), np.zeros(0)), {"note": "mine"})
+    told = CliRunner().invoke(cli.app, ["inspect", "model.ckpt", "--json"])
+    assert json.loads(told.stdout)["extra"] == {"note": "mine"}
+
+
+def test_a_file_that_has_grown_is_gone_on_with(file, tmp_path):
+    options = (*COMMAND, "--checkpoint", "run.ckpt", "--output")
+    (tmp_path / "first.csv").write_text(table(40))
+    grown = tmp_path / "grown.csv"
+    grown.write_text(table(40))
+    run(grown, *options, "out.csv")
+    grown.write_text(table(60))
+    assert "resumed after 40 rows" in run(grown, *options, "out.csv").stderr
+    run(file, *COMMAND, "--output", "whole.csv")
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+# ---- kill −9 ---------------------------------------------------------------------------------------------------------
+
+
+class Killing:
+    """The command in a process of its own, killed at random moments and started again."""
+
+    def __init__(self, folder, options, rows):
+        self.folder, self.random = folder, random.Random(0)
+        (folder / "long.csv").write_text(table(rows))
+        self.command = [sys.executable, "-c", "from driftgp.cli import main; main()", "run", "long.csv", *options]
+
+    def start(self, output, *more):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*self.command, "--output", output, *more], cwd=self.folder, **quiet)
+
+    def to_the_end(self, output, *more):
+        """Let a run come to its end; return its output and for how many seconds it was writing."""
+        with self.start(output, *more) as process:
+            first = self.wait_for_rows(process, output)
+            assert process.wait() == 0, process.stderr.read().decode()
+        return (self.folder / output).read_bytes(), time.monotonic() - first
+
+    def wait_for_rows(self, process, output):
+        """Wait until the output is longer than it was, and than its header; return the time."""
+        path = self.folder / output
+        before = max(path.stat().st_size if path.exists() else 0, 100)
+        while process.poll() is None and (not path.exists() or path.stat().st_size <= before):
+            time.sleep(0.005)
+        return time.monotonic()
+
+    def kill(self, times, span, output, *more):
+        """Kill so many runs, most of them while they write; a run that gets to its end is begun anew."""
+        kills = 0
+        while kills < times:
+            with self.start(output, *more) as process:
+                if self.random.random() < 0.8:
+                    self.wait_for_rows(process, output)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(self.random.uniform(0.0, span))
+                kills += process.poll() is None
+                process.kill()
+                if process.wait() == 0:
+                    (self.folder / "run.ckpt").unlink()
+
+
+def check_killing(folder, times, options, rows):
+    killing = Killing(folder, options, rows)
+    whole, span = killing.to_the_end("whole.csv")
+    resumable = ("killed.csv", "--checkpoint", "run.ckpt", "--every", "128")
+    killing.kill(times, span, *resumable)
+    assert killing.to_the_end(*resumable)[0] == whole
+
+
+def test_a_killed_run_leaves_no_trace(tmp_path):
+    check_killing(tmp_path, 3, COMMAND, rows=3000)
+
+
+@pytest.mark.slow
+def test_fifty_kills_leave_no_trace(tmp_path):
+    small = ("--target", "y", "--lags", "3", "--kernel", "se", "--inducing", "5", "--window", "30", "--model", "hybrid")
+    check_killing(tmp_path, 50, small, rows=4000)
