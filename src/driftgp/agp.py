@@ -239,6 +239,12 @@ class AGP(Model[AGPState]):
         Kux, s, q = self._from_scratch(h, points, state.window)
         return replace(state, Kux=Kux, statistics=s, posterior=q)
 
+    def joint(self, state: AGPState, X: Array) -> Array:
+        """Joint covariance of new targets: the latent one, and the noise of each by itself."""
+        h = state.hyperparameters
+        latent = bound.covariance(state.posterior, inducing.cross(h.kernel, state.points, X), h.kernel(X, X))  # P×N×N
+        return latent + h.noise[:, None, None] * jnp.eye(X.shape[0], dtype=X.dtype)
+
     def rescale(self, state: AGPState, units: Units) -> AGPState:
         """Samples and inducing inputs in other units; the hyperparameters, shares of a unit each, stay."""
         if self.window is None:

@@ -295,3 +295,10 @@ def predict(q: Posterior, Kus: Array, kss: Array) -> tuple[Array, Array]:
     prior = kss - jnp.sum((q.inverse_L @ Kus) ** 2, 0)  # N, what the inducing points leave unexplained
     explained = jnp.sum((q.C @ Kus) ** 2, -2)  # P×N
     return mean, jnp.maximum(prior + explained, 0.0).T
+
+
+def covariance(q: Posterior, Kus: Array, Kss: Array) -> Array:
+    """Joint latent covariance at new points, Kss + Kusᵀ (P⁻¹ − Kuu⁻¹) Kus for each output, P×N×N."""
+    A = q.inverse_L @ Kus  # M×N
+    E = q.C @ Kus  # P×M×N
+    return Kss - A.T @ A + jnp.swapaxes(E, -1, -2) @ E

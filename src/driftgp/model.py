@@ -104,6 +104,10 @@ class Model(eqx.Module, Generic[S]):
         """State as if every sample had come in these units of the present ones; shares of a scale stay as they are."""
         raise ValueError(f"{type(self).__name__} cannot change the units of what it has learned")
 
+    def joint(self, state: S, X: Array) -> Array:  # noqa: ARG002
+        """Covariance of new targets at X (N×D) between each other, P×N×N; its diagonal is the forecast's variance."""
+        raise ValueError(f"{type(self).__name__} has no joint covariance of several targets")
+
     # ---- what users, loops and wrappers call
 
     def init(self, X: ArrayLike, y: ArrayLike) -> S:
@@ -123,6 +127,15 @@ class Model(eqx.Module, Generic[S]):
         with jax.enable_x64(True):
             prediction: Prediction = _compiled_forecast(self, state, X)
         return jax.tree.map(np.asarray, prediction)
+
+    def covariance(self, state: S, X: ArrayLike) -> Array:
+        """Joint covariance of new targets at the rows of X, N×N, or N×N×P for several outputs."""
+        if traced(self, state, X):
+            return _joint(self, state, jnp.asarray(X))
+        X = checked_inputs(state.layout, X)
+        with jax.enable_x64(True):
+            covariance: Array = _compiled_joint(self, state, X)
+        return jax.tree.map(np.asarray, covariance)
 
     def update(self, state: S, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> S:
         """Learn from one sample (x of D, y a number or P) or from several rows, one after another.
@@ -161,6 +174,12 @@ def _forecast(model: Model[S], state: S, X: Array) -> Prediction:
     return prediction if state.layout.outputs else jax.tree.map(partial(jnp.squeeze, axis=-1), prediction)
 
 
+def _joint(model: Model[S], state: S, X: Array) -> Array:
+    model, X = _in_precision(state.layout.dtype, (model, X))
+    covariance = jnp.moveaxis(model.joint(state, X), 0, -1)  # N×N×P
+    return covariance if state.layout.outputs else covariance[..., 0]
+
+
 def _learn(model: Model[S], state: S, x: Array, y: Array, elapsed: Array) -> S:
     model, x, y, elapsed = _in_precision(state.layout.dtype, (model, x, y, elapsed))
 
@@ -175,6 +194,7 @@ def _learn(model: Model[S], state: S, x: Array, y: Array, elapsed: Array) -> S:
 
 _compiled_start = compile_outer(_start)
 _compiled_forecast = compile_outer(_forecast)
+_compiled_joint = compile_outer(_joint)
 _compiled_learn = compile_outer(_learn)
 
 

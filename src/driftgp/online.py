@@ -50,6 +50,10 @@ class Online(Generic[S]):
         self._steps = _steps(packing_of(model), self._packing)
         self._waiting: np.ndarray | None = None  # a sample that was handed in and not learned from yet
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are the model and its state; NumPy's arrays keep float64 wherever they are opened."""
+        return type(self), jax.tree.map(np.asarray, (self.model, self.state))
+
     @property
     def state(self) -> S:
         """The state as it is now."""

@@ -107,11 +107,12 @@ class Standardize(Holding[StandardizeState]):
     def forecast(self, state: StandardizeState, X: Array) -> Prediction:
         """Forecast of the held model, in the user's units."""
         units = _units(state.layout, state.centre, state.scale)
-        Z = units.inputs(X)
-        if self.forgetting is not None:  # a first value that happens to be near 0 is no scale for those to come
-            young = state.recent.weight[: state.layout.inputs] < _FIRST
-            Z = jnp.where(young, jnp.clip(Z, -_FARTHEST, _FARTHEST), Z)
-        return self.model.forecast(state.inner, Z).scaled(units.y_scale, units.y_centre)
+        return self.model.forecast(state.inner, self._seen(state, X)).scaled(units.y_scale, units.y_centre)
+
+    def joint(self, state: StandardizeState, X: Array) -> Array:
+        """Joint covariance of the held model, in the user's units."""
+        y_scale = _units(state.layout, state.centre, state.scale).y_scale
+        return y_scale[:, None, None] ** 2 * self.model.joint(state.inner, self._seen(state, X))
 
     def learn(self, state: StandardizeState, x: Array, y: Array, elapsed: Array) -> StandardizeState:
         """Follow the stream's units if they adapt, then let the held model learn."""
@@ -127,6 +128,15 @@ class Standardize(Holding[StandardizeState]):
         recent = state.recent
         recent = replace(recent, mean=(recent.mean - centre) / scale, variance=recent.variance / scale**2)
         return replace(state, centre=(state.centre - centre) / scale, scale=state.scale / scale, recent=recent)
+
+    def _seen(self, state: StandardizeState, X: Array) -> Array:
+        """Inputs to predict for, as the held model sees them."""
+        Z = _units(state.layout, state.centre, state.scale).inputs(X)
+        if self.forgetting is None:
+            return Z
+        # a first value that happens to be near 0 is no scale for those to come
+        young = state.recent.weight[: state.layout.inputs] < _FIRST
+        return jnp.where(young, jnp.clip(Z, -_FARTHEST, _FARTHEST), Z)
 
     def _follow(self, state: StandardizeState, z: Array, observed: Array, forgetting: Array) -> StandardizeState:
         first = state.recent.weight == 0.0  # D+P

@@ -1,0 +1,6 @@
+"""What the adapters share; the adapters themselves are `driftgp.sklearn`, `driftgp.river` and so on."""
+
+from driftgp.adapters.settings import Settings
+from driftgp.adapters.stream import Stream
+
+__all__ = ["Settings", "Stream"]

@@ -1,0 +1,118 @@
+"""driftgp's model as a scikit-learn regressor."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from driftgp.adapters import Settings, Stream
+from driftgp.kernels import Covariance
+
+
+class AGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Sparse Gaussian process regression that follows a drifting stream, for scikit-learn.
+
+    The order of the rows is their order in time: of two rows the later one counts more, and what left the window of
+    the last `window` rows counts no more. `fit` starts anew, `partial_fit` goes on.
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 80)[:, None]
+    >>> y = np.sin(6 * X[:, 0])
+    >>> model = AGPRegressor(inducing=6, window=40).fit(X[:60], y[:60])
+    >>> model.partial_fit(X[60:], y[60:]).score(X[40:], y[40:]) > 0.9
+    True
+    >>> mean, std = model.predict(X[-3:], return_std=True)
+    >>> mean.shape, std.shape
+    ((3,), (3,))
+
+    Attributes:
+        stream_: the model at work; `stream_.online.state` is what it has learned.
+        n_features_in_: number of features.
+        feature_names_in_: their names, where X had any.
+    """
+
+    def __init__(
+        self,
+        kernel: str | Covariance = "se",
+        *,
+        noise: float = 0.1,
+        inducing: int = 10,
+        window: int = 100,
+        forgetting: float | None = None,
+        learn_every: int = 1,
+        prior: float | None = 3.0,
+        warmup_iterations: int = 200,
+        standardize: bool = True,
+    ) -> None:
+        """Keep the settings; `fit` checks them.
+
+        Args:
+            kernel: an expression such as "linear + matern32", or a kernel with its starting parameters.
+            noise: starting variance of the noise, as a share of the targets' if these are standardised.
+            inducing: most inducing points M.
+            window: samples kept T.
+            forgetting: λ, the weight of a sample relative to the one after it; by default λ^T = 0.1.
+            learn_every: samples from one gradient step to the next: 1 is AGP, 0 fast-AGP, others the hybrid.
+            prior: standard deviation of each log parameter around its starting value, or None for no prior.
+            warmup_iterations: gradient steps on the first rows, as many as the window holds.
+            standardize: see features and targets in units of their own spread, which follow the stream.
+        """
+        self.kernel = kernel
+        self.noise = noise
+        self.inducing = inducing
+        self.window = window
+        self.forgetting = forgetting
+        self.learn_every = learn_every
+        self.prior = prior
+        self.warmup_iterations = warmup_iterations
+        self.standardize = standardize
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Start anew: warm up on the first rows, then learn from the others one after another."""
+        X, y = self._checked(X, y, reset=True)
+        self.stream_ = Stream(Settings.of(self), X, y)
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Go on: learn from more rows, one after another; the first call is `fit`."""
+        if not hasattr(self, "stream_"):
+            return self.fit(X, y)
+        X, y = self._checked(X, y, reset=False)
+        self.stream_.learn(X, y)
+        return self
+
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Mean of new targets and, if asked for, their standard deviation or joint covariance, noise included.
+
+        Args:
+            X: N×D.
+            return_std: return (mean, std), both N or N×P.
+            return_cov: return (mean, covariance), the latter N×N or N×N×P.
+        """
+        if return_std and return_cov:
+            raise ValueError(
+                "return_cov must be False where return_std is True: the diagonal of one is the other squared"
+            )
+        check_is_fitted(self)
+        rows: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64)
+        prediction = self.stream_.predict(rows)
+        mean = np.asarray(prediction.mean)
+        if return_std:
+            return mean, np.asarray(prediction.std)
+        return (mean, self.stream_.covariance(rows)) if return_cov else mean
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw new targets at the rows of X together, N×n_samples, or N×P×n_samples."""
+        mean, covariance = self.predict(X, return_cov=True)
+        random = check_random_state(random_state)
+        if mean.ndim == 1:
+            return random.multivariate_normal(mean, covariance, n_samples).T
+        outputs = [random.multivariate_normal(m, C, n_samples).T for m, C in zip(mean.T, covariance.T, strict=True)]
+        return np.stack(outputs, axis=1)
+
+    def _checked(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        checked = validate_data(self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True)
+        return checked[0], np.asarray(checked[1], np.float64)
