@@ -27,18 +27,19 @@ class Stream:
     (70,)
     """
 
-    def __init__(self, settings: Settings, X: np.ndarray, y: np.ndarray) -> None:
+    def __init__(self, settings: Settings, X: np.ndarray, y: np.ndarray, inputs: int | None = None) -> None:
         """Warm up on as many of the first rows as the window holds, then learn from the others one after another.
 
         Args:
             settings: of the model.
             X: N×D; N = 0 is a cold start.
             y: N, or N×P for several outputs.
+            inputs: number of features, where X has more columns than that.
         """
-        self.inputs = X.shape[1]
+        inputs = X.shape[1] if inputs is None else inputs
         self.flat = y.ndim == 1  # one output is a column to the model, and whichever it was to the user
-        self.room = settings.room(self.inputs)
-        model = settings.model(self.inputs)
+        self.room = settings.room(inputs)
+        model = settings.model(inputs)
         self.online = Online(
             model, model.init(*self._warm_up_batch(X[: settings.window], y[: settings.window], settings))
         )

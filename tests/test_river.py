@@ -1,0 +1,106 @@
+"""river's own checks of the regressor, and what they do not ask."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from river import checks, compose, datasets, drift, evaluate, linear_model, metrics, preprocessing
+
+from driftgp.river import AGPRegressor
+
+CHECKS = list(checks.yield_checks(AGPRegressor()))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_passes_the_checks_of_river(check):
+    assert check.__name__ not in AGPRegressor()._unit_test_skips()
+    check(AGPRegressor())
+
+
+def test_beats_bayesian_linear_regression_on_river_s_own_stream():
+    errors = [
+        evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE()).get()
+        for model in (AGPRegressor(), linear_model.BayesianLinearRegression())
+    ]
+    assert errors[0] < errors[1]
+
+
+def test_works_in_a_pipeline_and_answers_with_a_distribution():
+    model = compose.Select("gallup", "ipsos") | preprocessing.StandardScaler() | AGPRegressor()
+    for x, y in datasets.TrumpApproval().take(60):
+        model.learn_one(x, y)
+    distribution = model.predict_one(x, with_dist=True)
+    assert distribution.mu == pytest.approx(model.predict_one(x))
+    assert 0 < distribution.sigma < 5
+
+
+def test_a_drift_detector_may_have_it_start_anew():
+    model, detector, restarts = AGPRegressor(), drift.ADWIN(), []
+    random = np.random.default_rng(0)
+    for i in range(300):
+        x = {"a": random.uniform(), "b": random.uniform()}
+        y = random.normal() * (0.1 if i < 200 else 5.0)
+        detector.update(abs(y - model.predict_one(x)))
+        model.learn_one(x, y)
+        if detector.drift_detected:
+            restarts.append(i)
+            model = model.clone()
+    assert restarts
+    assert restarts[0] > 200
+
+
+def test_a_feature_that_is_absent_keeps_its_last_value():
+    model = AGPRegressor()
+    for i in range(30):
+        model.learn_one({"a": i % 3, "b": i % 5}, i % 3)
+    last = {"a": 29 % 3, "b": 29 % 5}
+    for x in ({}, {"a": None, "b": np.nan}, {"b": last["b"], "unheard of": 7}):
+        assert model.predict_one(x) == model.predict_one(last)
+
+
+def test_features_beyond_the_room_do_not_cost_what_was_learned():
+    model = AGPRegressor()
+    for i in range(60):
+        model.learn_one({"a": np.sin(i), "b": np.cos(i), "c": 0, "d": 1}, 10 + 3 * np.sin(i))
+    model.learn_one({"a": 0.5, "b": 0.1, "c": 0, "d": 1, "e": 2}, 11.5)
+    assert model.predict_one({"a": -0.5, "b": 0.3, "e": 0}) == pytest.approx(8.5, abs=0.5)
+
+
+def test_gaps_in_a_frame_are_those_of_its_rows():
+    one, many = AGPRegressor(), AGPRegressor()
+    rows = [{"a": 1.0, "b": 2.0}, {"a": np.nan, "b": 3.0}, {"a": 4.0, "b": np.nan}] * 4
+    targets = np.arange(12.0)
+    for x, y in zip(rows, targets, strict=True):
+        one.learn_one(x, y)
+    many.learn_many(pd.DataFrame(rows), pd.Series(targets))
+    assert many.predict_one({"a": 2.0, "b": 2.0}) == pytest.approx(one.predict_one({"a": 2.0, "b": 2.0}), rel=1e-5)
+
+
+def test_a_frame_s_predictions_are_a_series_of_its_library():
+    model = AGPRegressor()
+    frame = pd.DataFrame({"a": np.arange(8.0), "b": np.ones(8)}, index=range(10, 18))
+    assert model.predict_many(frame).tolist() == [0.0] * 8
+    model.learn_many(frame, pd.Series(np.arange(8.0)))
+    means = model.predict_many(frame)
+    assert means.index.tolist() == frame.index.tolist()
+    in_polars = pl.DataFrame({"a": np.arange(8.0), "b": np.ones(8)})
+    assert isinstance(model.predict_many(in_polars), pl.Series)
+    np.testing.assert_allclose(model.predict_many(in_polars).to_numpy(), means.to_numpy())
+
+
+def test_a_copy_from_a_pickle_goes_on_bit_for_bit():
+    model = AGPRegressor()
+    for x, y in datasets.TrumpApproval().take(40):
+        model.learn_one(x, y)
+    copy = pickle.loads(pickle.dumps(model))
+    for x, y in datasets.TrumpApproval().take(60):
+        assert copy.predict_one(x) == model.predict_one(x)
+        copy.learn_one(x, y)
+        model.learn_one(x, y)
+
+
+def test_a_wrong_setting_is_refused_and_named():
+    with pytest.raises(ValueError, match="inducing must be at most window"):
+        AGPRegressor(inducing=50, window=20)
