@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from river import base, proba, utils
 
-from driftgp.adapters import Settings, Stream
-from driftgp.kernels import Covariance
+from driftgp.adapters import Configured, Settings, Stream
 from driftgp.prediction import Prediction
 
 
-class AGPRegressor(base.MiniBatchRegressor):
+class AGPRegressor(Configured, base.MiniBatchRegressor):
     """Sparse Gaussian process regression that follows a drifting stream, for river.
 
     Features may appear and vanish. One that is absent, None or NaN keeps the value it had last, and counts as 0 before
@@ -20,7 +19,7 @@ class AGPRegressor(base.MiniBatchRegressor):
     that the window holds. Features and targets are seen in units of their own spread, which follow the stream, so that
     no scaler is needed before it.
 
-    >>> model = AGPRegressor(inducing=5, window=30)
+    >>> model = AGPRegressor()
     >>> for i in range(40):
     ...     model.learn_one({"day": i, "warm": i % 2}, 20.0 + i % 2)
     >>> abs(model.predict_one({"day": 40, "warm": 1}) - 21.0) < 0.3
@@ -30,45 +29,11 @@ class AGPRegressor(base.MiniBatchRegressor):
     True
     """
 
-    def __init__(
-        self,
-        kernel: str | Covariance = "se",
-        noise: float = 0.1,
-        inducing: int = 10,
-        window: int = 100,
-        forgetting: float | None = None,
-        learn_every: int = 1,
-        prior: float | None = 3.0,
-        warmup_iterations: int = 200,
-        standardize: bool = True,
-    ) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: an expression such as "linear + matern32", or a kernel with its starting parameters. One that has a
-                lengthscale for each feature fixes their number.
-            noise: starting variance of the noise, as a share of the targets' if these are standardised.
-            inducing: most inducing points M.
-            window: samples kept T.
-            forgetting: λ, the weight of a sample relative to the one after it; by default λ^T = 0.1.
-            learn_every: samples from one gradient step to the next: 1 is AGP, 0 fast-AGP, others the hybrid.
-            prior: standard deviation of each log parameter around its starting value, or None for no prior.
-            warmup_iterations: gradient steps where the model starts anew for want of room.
-            standardize: see features and targets in units of their own spread, which follow the stream.
-        """
-        self.kernel = kernel
-        self.noise = noise
-        self.inducing = inducing
-        self.window = window
-        self.forgetting = forgetting
-        self.learn_every = learn_every
-        self.prior = prior
-        self.warmup_iterations = warmup_iterations
-        self.standardize = standardize
-        Settings.of(self).model(1 if isinstance(kernel, str) else 2)  # refuses what is wrong
+    def _prepare(self) -> None:
+        Settings.of(self).model(1)  # refuses what is wrong
         self._slots: dict[Hashable, int] = {}  # column of each feature
         self._row = np.zeros(0)  # the last value of each
-        self._recent: deque[tuple[np.ndarray, float]] = deque(maxlen=window)
+        self._recent: deque[tuple[np.ndarray, float]] = deque(maxlen=self.window)
         self._stream: Stream | None = None
 
     # ---- one sample

@@ -8,11 +8,10 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from driftgp.adapters import Settings, Stream
-from driftgp.kernels import Covariance
+from driftgp.adapters import Configured, Settings, Stream
 
 
-class AGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Sparse Gaussian process regression that follows a drifting stream, for scikit-learn.
 
     The order of the rows is their order in time: of two rows the later one counts more, and what left the window of
@@ -21,7 +20,7 @@ class AGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 80)[:, None]
     >>> y = np.sin(6 * X[:, 0])
-    >>> model = AGPRegressor(inducing=6, window=40).fit(X[:60], y[:60])
+    >>> model = AGPRegressor().fit(X[:60], y[:60])
     >>> model.partial_fit(X[60:], y[60:]).score(X[40:], y[40:]) > 0.9
     True
     >>> mean, std = model.predict(X[-3:], return_std=True)
@@ -33,42 +32,6 @@ class AGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         n_features_in_: number of features.
         feature_names_in_: their names, where X had any.
     """
-
-    def __init__(
-        self,
-        kernel: str | Covariance = "se",
-        *,
-        noise: float = 0.1,
-        inducing: int = 10,
-        window: int = 100,
-        forgetting: float | None = None,
-        learn_every: int = 1,
-        prior: float | None = 3.0,
-        warmup_iterations: int = 200,
-        standardize: bool = True,
-    ) -> None:
-        """Keep the settings; `fit` checks them.
-
-        Args:
-            kernel: an expression such as "linear + matern32", or a kernel with its starting parameters.
-            noise: starting variance of the noise, as a share of the targets' if these are standardised.
-            inducing: most inducing points M.
-            window: samples kept T.
-            forgetting: λ, the weight of a sample relative to the one after it; by default λ^T = 0.1.
-            learn_every: samples from one gradient step to the next: 1 is AGP, 0 fast-AGP, others the hybrid.
-            prior: standard deviation of each log parameter around its starting value, or None for no prior.
-            warmup_iterations: gradient steps on the first rows, as many as the window holds.
-            standardize: see features and targets in units of their own spread, which follow the stream.
-        """
-        self.kernel = kernel
-        self.noise = noise
-        self.inducing = inducing
-        self.window = window
-        self.forgetting = forgetting
-        self.learn_every = learn_every
-        self.prior = prior
-        self.warmup_iterations = warmup_iterations
-        self.standardize = standardize
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Start anew: warm up on the first rows, then learn from the others one after another."""

@@ -1,6 +1,7 @@
 """What the adapters share; the adapters themselves are `driftgp.sklearn`, `driftgp.river` and so on."""
 
+from driftgp.adapters.configured import Configured
 from driftgp.adapters.settings import Settings
 from driftgp.adapters.stream import Stream
 
-__all__ = ["Settings", "Stream"]
+__all__ = ["Configured", "Settings", "Stream"]
