@@ -18,6 +18,7 @@ class AGPRegressor(Configured, BaseProbaRegressor):
 
     >>> import numpy as np
     >>> import pandas as pd
+    >>> from driftgp.skpro import AGPRegressor
     >>> X = pd.DataFrame({"x": np.linspace(0, 1, 80)})
     >>> y = np.sin(6 * X)
     >>> model = AGPRegressor().fit(X[:60], y[:60]).update(X[60:70], y[60:70])
