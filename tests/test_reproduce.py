@@ -3,6 +3,8 @@
 import gzip
 import json
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 import optax
@@ -23,6 +25,7 @@ from driftgp.experiments.tasks import Method, Selection, Task, per_output
 from driftgp.experiments.toy import Toy, toy_tasks
 from driftgp.rivals import Persistence
 
+SHARED = Path(os.environ.get("DRIFTGP_DATA") or Path(__file__).parents[2] / "shared" / "data")
 KEYS = ["experiment", "series", "method", "mse", "coverage", "mape", "nlpd", "seconds"]
 NAIVE = Method("persistence", lambda stream: Persistence(column=stream.lag_columns or None), shared=True)
 
@@ -276,6 +279,36 @@ def test_an_order_that_differs_is_told_with_both_numbers():
     whole, sentence = order.sentences("sales", {"OR": {"AGP": 2.5, "persistence": 2.0}}, ["SS", "OR"])
     assert "MSE: 1; in the same order here: 0" in whole
     assert all(part in sentence for part in ("OR", "2.2394", "3.9486", "2.5000", "2.0000"))
+
+
+# ---- the figures themselves ----------------------------------------------------------------------------------------
+
+
+def lines_of(what, output, *options):
+    result = run(what, "--methods", "AGP,fast-AGP", "--output", str(output), "--no-report", "--json", *options)
+    assert result.exit_code == 0, result.output
+    return {(row["series"], row["method"]): row for row in json.loads(result.stdout)}
+
+
+@pytest.mark.slow
+def test_the_toy_figures_are_the_papers(tmp_path):
+    lines = lines_of("toy", tmp_path, "--seeds", "50")
+    agp, fast = lines["toy", "AGP"], lines["toy", "fast-AGP"]
+    assert agp["mse"] <= 0.063
+    assert 0.945 <= agp["coverage"] <= 0.962  # 1000 seeds: 0.958
+    assert 0.19 <= fast["mse"] <= 0.22
+    assert 0.70 <= fast["coverage"] <= 0.74
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no sales data: {SHARED} does not exist, and DRIFTGP_DATA names none")
+def test_the_sales_figures_are_the_papers(tmp_path):
+    lines = lines_of("sales", tmp_path, "--data", str(SHARED))
+    bars = {("SS", "AGP"): 0.225, ("SS", "fast-AGP"): 0.195, ("OR", "AGP"): 2.35, ("OR", "fast-AGP"): 2.3}
+    for place, bar in bars.items():
+        assert lines[place]["mse"] <= bar, place
+    for series in ("SS", "OR"):
+        assert 0.93 <= lines[series, "AGP"]["coverage"] <= 0.97
 
 
 # ---- the optimiser of the published load and sales runs ------------------------------------------------------------

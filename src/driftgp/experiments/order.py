@@ -16,11 +16,17 @@ OVERFITS = (
     "The map of the seven inputs to two is learned from the 90 samples of the warm-up, and overfits them: with 20 "
     "iterations of warm-up instead of 200, WISKI has 2.4652 and a coverage of 90.7 %."
 )
+SLOWER_RATES = (
+    "This OSGP has smaller rates (0.005, and 0.001 for the inducing inputs) and a larger nugget (0.02) than the "
+    "published one: with the rates that the paper names, 0.1 and 0.2, it has 2.3243, behind both AGP and fast-AGP; "
+    "with a nugget as small as a jitter, 0.0001, it has 2.2537."
+)
 REASONS: dict[tuple[str, str, str], str] = {
     ("load", "ME", "AGP-VSI"): PUBLISHED_RUN,
     ("load", "RI", "AGP-VSI"): PUBLISHED_RUN,
     ("load", "RI", "w-VSGP"): PUBLISHED_RUN,
     ("sales", "OR", "WISKI"): OVERFITS,
+    ("sales", "OR", "OSGP"): SLOWER_RATES,
 }
 
 
@@ -79,8 +85,8 @@ def sentences(experiment: str, ours: Mapping[str, Mapping[str, float]], series: 
 def _fact(experiment: str, series: str, better: str, worse: str, ours: Mapping[str, float]) -> str:
     paper = published.TABLES[experiment][series]
     return (
-        f"{series}: the paper has {better} ({paper[better].mse:.4f}) ahead of {worse} ({paper[worse].mse:.4f}); "
-        f"here {worse} ({ours[worse]:.4f}) is ahead of {better} ({ours[better]:.4f})."
+        f"{series}: {better} is ahead of {worse} in the paper ({paper[better].mse:.4f}, {paper[worse].mse:.4f}), "
+        f"behind it here ({ours[better]:.4f}, {ours[worse]:.4f})."
     )
 
 
