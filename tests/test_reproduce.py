@@ -3,8 +3,6 @@
 import gzip
 import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import optax
@@ -24,8 +22,8 @@ from driftgp.experiments.sales import Sales
 from driftgp.experiments.tasks import Method, Selection, Task, per_output
 from driftgp.experiments.toy import Toy, toy_tasks
 from driftgp.rivals import Persistence
+from tests.data_files import real_data
 
-SHARED = Path(os.environ.get("DRIFTGP_DATA") or Path(__file__).parents[2] / "shared" / "data")
 KEYS = ["experiment", "series", "method", "mse", "coverage", "mape", "nlpd", "seconds"]
 NAIVE = Method("persistence", lambda stream: Persistence(column=stream.lag_columns or None), shared=True)
 
@@ -300,10 +298,14 @@ def test_the_toy_figures_are_the_papers(tmp_path):
     assert 0.70 <= fast["coverage"] <= 0.74
 
 
+@pytest.fixture(scope="module")  # looked up before `_own_folder` takes the variable away
+def sales_data():
+    return real_data("store_sales_daily.csv.gz")
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no sales data: {SHARED} does not exist, and DRIFTGP_DATA names none")
-def test_the_sales_figures_are_the_papers(tmp_path):
-    lines = lines_of("sales", tmp_path, "--data", str(SHARED))
+def test_the_sales_figures_are_the_papers(tmp_path, sales_data):
+    lines = lines_of("sales", tmp_path, "--data", str(sales_data))
     bars = {("SS", "AGP"): 0.225, ("SS", "fast-AGP"): 0.195, ("OR", "AGP"): 2.35, ("OR", "fast-AGP"): 2.3}
     for place, bar in bars.items():
         assert lines[place]["mse"] <= bar, place
