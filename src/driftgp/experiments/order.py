@@ -12,6 +12,10 @@ PUBLISHED_RUN = (
     "In the paper these methods are behind even persistence there, which no known setting of the published runs "
     "brings about here. Single precision does not: five hours of w-VSGP in RI are within 4 % of those in double."
 )
+SMALL_LOADS = (
+    "In the zones of small loads (ME, NH, RI, SEMA, VT) AGP-VSI has a lower MSE here than in the paper, in the others "
+    "the same within 2 %; what made the published runs worse there was not found."
+)
 OVERFITS = (
     "The map of the seven inputs to two is learned from the 90 samples of the warm-up, and overfits them: with 20 "
     "iterations of warm-up instead of 200, WISKI has 2.4652 and a coverage of 90.7 %."
@@ -25,6 +29,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("load", "ME", "AGP-VSI"): PUBLISHED_RUN,
     ("load", "RI", "AGP-VSI"): PUBLISHED_RUN,
     ("load", "RI", "w-VSGP"): PUBLISHED_RUN,
+    ("load", "", "AGP-VSI"): SMALL_LOADS,
     ("sales", "OR", "WISKI"): OVERFITS,
     ("sales", "OR", "OSGP"): SLOWER_RATES,
 }
@@ -84,9 +89,10 @@ def sentences(experiment: str, ours: Mapping[str, Mapping[str, float]], series: 
 
 def _fact(experiment: str, series: str, better: str, worse: str, ours: Mapping[str, float]) -> str:
     paper = published.TABLES[experiment][series]
+    here = "behind it" if ours[better] > CLEAR * ours[worse] else "level with it"
     return (
         f"{series}: {better} is ahead of {worse} in the paper ({paper[better].mse:.4f}, {paper[worse].mse:.4f}), "
-        f"behind it here ({ours[better]:.4f}, {ours[worse]:.4f})."
+        f"{here} here ({ours[better]:.4f}, {ours[worse]:.4f})."
     )
 
 
