@@ -9,8 +9,8 @@ CLEAR = 1.05  # one MSE this many times the other: closer ones have no order
 
 # (experiment, series or "" for any, the method that is out of order) → what was found to be the reason.
 PUBLISHED_RUN = (
-    "In the paper these methods are behind even persistence there, which no known setting of the published runs "
-    "brings about here. Single precision does not: five hours of w-VSGP in RI are within 4 % of those in double."
+    "In the paper these methods are behind even persistence there; with what is known of the published settings they "
+    "are not, and why was not found. It is not single precision: five hours of w-VSGP in RI are within 4 % of double."
 )
 SMALL_LOADS = (
     "In the zones of small loads (ME, NH, RI, SEMA, VT) AGP-VSI has a lower MSE here than in the paper, in the others "
