@@ -554,6 +554,7 @@ def check_killing(folder, times, options, rows):
     resumable = ("killed.csv", "--checkpoint", "run.ckpt", "--every", "128")
     killing.kill(times, span, *resumable)
     assert killing.to_the_end(*resumable)[0] == whole
+    assert {path.name for path in folder.iterdir()} == {"long.csv", "whole.csv", "killed.csv", "run.ckpt"}
 
 
 def test_a_killed_run_leaves_no_trace(tmp_path):
