@@ -4,6 +4,7 @@ A model enters it with a line in `catalogue.py`. The stream is small, and the co
 of batch (12 rows), of prediction (3 rows), of one update and of an update with several rows (8).
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -26,9 +27,21 @@ WARM_X, WARM_Y = X[:WARM], Y[:WARM]
 NEW_X, NEW_Y = X[WARM:], Y[WARM:]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled_in_a_hurry():
+    """Most programs here run once or twice: making them quick takes longer than they do."""
+    before = jax.config.jax_disable_most_optimizations
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
 @pytest.fixture(scope="module", params=CATALOGUE)
-def entry(request) -> Entry:
-    return CATALOGUE[request.param]
+def entry(request) -> Iterator[Entry]:
+    yield CATALOGUE[request.param]
+    # a process may map only so many pieces of memory, and each compiled program takes some: all models together
+    # would need more than the 65 530 that Linux allows
+    jax.clear_caches()
 
 
 @pytest.fixture(scope="module")

@@ -78,6 +78,36 @@ def test_going_on_from_a_state_taken_out_is_never_having_stopped(model, state):
     assert_same(online.state, resumed.state)
 
 
+def test_a_state_has_the_same_bits_however_it_was_asked_for(model, state):
+    """The learning is put off to the next call: which call that is must not show."""
+    eager, lazy = Online(model, state), Online(model, state)
+    for x, y in zip(X[12:18], Y[12:18], strict=True):
+        eager.update(x, y)
+        eager.settle()
+        lazy.predict(x)
+        lazy.update(x, y)
+    assert_same(eager.state, lazy.state)
+    assert_same(eager.predict(X[:5]), lazy.predict(X[:5]))
+
+
+def test_a_sample_is_the_callers_to_change_once_it_was_handed_in(model, state):
+    kept, changed = Online(model, state), Online(model, state)
+    x = X[12].copy()
+    kept.update(X[12], Y[12])
+    changed.update(x, Y[12])
+    x[:] = 100.0
+    assert_same(kept.state, changed.state)
+
+
+def test_a_refusal_leaves_what_waits_to_be_learned(model, state):
+    one, other = Online(model, state), Online(model, state)
+    for online in (one, other):
+        online.update(X[12], Y[12])
+    with pytest.raises(ValueError, match="y must"):
+        one.update(X[13], np.inf)
+    assert_same(one.state, other.state)
+
+
 def test_several_rows_and_gaps(model, state):
     online = Online(model, state)
     online.update(X[12:20], np.where(np.arange(8) == 3, np.nan, Y[12:20]), elapsed=2.0)

@@ -31,16 +31,27 @@ class Inducing(eqx.Module):
         """How many slots are in use."""
         return jnp.sum(self.used, -1)
 
+    @property
+    def newest(self) -> Array:
+        """Where the newest point is, M: the last slot in use."""
+        return self.used & ~jnp.append(self.used[1:], False)
+
+    @property
+    def free(self) -> Array:
+        """Where the next point goes, M: the first slot that is not in use."""
+        return ~self.used & jnp.append(True, self.used[:-1])
+
 
 def gram(kernel: Covariance, points: Inducing, jitter: Array, absolute: Array) -> Array:
     """Kuu with a jitter relative to the mean of its diagonal and one that is absolute, M×M."""
-    return _finished_gram(kernel(points.U, points.U), points.used, jitter, absolute)
+    return _finished_gram(kernel(points.U, points.U), kernel(points.U), points.used, jitter, absolute)
 
 
-def _finished_gram(Kuu: Array, used: Array, jitter: Array, absolute: Array) -> Array:
+def _finished_gram(Kuu: Array, kuu: Array, used: Array, jitter: Array, absolute: Array) -> Array:
     """Give the used slots their jitter and the unused ones the identity's rows."""
     identity = jnp.eye(Kuu.shape[0], dtype=Kuu.dtype)
-    scale = jnp.sum(jnp.where(used, jnp.diagonal(Kuu), 0.0)) / jnp.maximum(jnp.sum(used), 1)
+    total, count = jnp.stack([kuu, jnp.ones_like(kuu)]) @ used.astype(kuu.dtype)
+    scale = total / jnp.maximum(count, 1.0)
     return jnp.where(used[:, None] & used[None, :], Kuu + (jitter * scale + absolute) * identity, identity)
 
 
@@ -66,14 +77,14 @@ def grams(
     Z = jnp.concatenate([X, U])  # (T+M)×D
     K = kernel(U, Z)  # M×(T+M)
     if newest is not None:
-        here = jnp.arange(U.shape[0]) == points.count - 1
+        here = points.newest
         row = kernel(newest[None], Z)  # 1×(T+M)
         K = jnp.where(here[:, None], row, K)
         Kuu = jnp.where(here[None, :], row[:, T:].T, K[:, T:])
         Kuu = jnp.where(here[:, None] & here[None, :], kernel(newest[None])[0], Kuu)
     else:
         Kuu = K[:, T:]
-    return _finished_gram(Kuu, used, jitter, absolute), jnp.where(used[:, None], K[:, :T], 0.0)
+    return _finished_gram(Kuu, kernel(U), used, jitter, absolute), jnp.where(used[:, None], K[:, :T], 0.0)
 
 
 # ---- relevance -------------------------------------------------------------------------------------------------------
@@ -89,9 +100,14 @@ def relevance(rule: Relevance, inverse_L: Array, kuu: Array, Phi: Array) -> Arra
     if rule == "diagonal":
         return jnp.diagonal(Phi) / kuu
     if rule == "cholesky":
-        return jnp.sum((inverse_L @ Phi) * inverse_L, -1)
+        return _row_sums((inverse_L @ Phi) * inverse_L)
     inverse_K = inverse_L.T @ inverse_L
-    return jnp.sum((inverse_K @ Phi) * inverse_K, -1) / jnp.diagonal(inverse_K)
+    return _row_sums((inverse_K @ Phi) * inverse_K) / _row_sums(inverse_L.T**2)
+
+
+def _row_sums(A: Array) -> Array:
+    """Sums as a product: the compiler prepares three buffers a call for each reduction, and none for a product."""
+    return A @ jnp.ones(A.shape[1], A.dtype)
 
 
 def unexplained(inverse_L: Array, s: Statistics) -> Array:
@@ -129,28 +145,29 @@ def _drop_weakest(R: Array, keep: Array, condition: Array) -> Array:
 # ---- coming and going ------------------------------------------------------------------------------------------------
 
 
-def compaction(keep: Array) -> Array:
-    """Slot that each slot is filled from, so that the kept points come first and in their order, M."""
-    slots = jnp.arange(keep.shape[0])
-    rank = jnp.sum(keep[None, :] & (slots[None, :] < slots[:, None]), -1)  # kept points before each slot
-    return jnp.sum(jnp.where(keep[None, :] & (rank[None, :] == slots[:, None]), slots[None, :], 0), -1)
+def compaction(keep: Array) -> tuple[Array, Array]:
+    """Slot that each slot is filled from, and whether it is: the kept points come first and in their order, M each."""
+    slots = jnp.arange(keep.shape[0], dtype=float)
+    rank = (slots[None, :] < slots[:, None]).astype(float) @ keep.astype(float)  # kept points before each slot
+    moves = keep[None, :] & (rank[None, :] == slots[:, None])  # M×M, from column to row
+    source, filled = (moves.astype(float) @ jnp.stack([slots, jnp.ones_like(slots)], 1)).T
+    return source.astype(int), filled > 0.0
 
 
 def remove(points: Inducing, keep: Array) -> Inducing:
     """Close the gaps that removed points leave."""
-    return Inducing(points.U[compaction(keep)], jnp.arange(keep.shape[0]) < jnp.sum(keep))
+    source, filled = compaction(keep)
+    return Inducing(points.U[source], filled)
 
 
 def append(points: Inducing, x: Array) -> Inducing:
     """Put a new point into the first free slot."""
-    here = jnp.arange(points.U.shape[0]) == points.count
-    return Inducing(jnp.where(here[:, None], x, points.U), points.used | here)
+    return Inducing(jnp.where(points.free[:, None], x, points.U), points.used | points.free)
 
 
 def move_newest(points: Inducing, x: Array) -> Inducing:
     """Put the newest point elsewhere."""
-    here = jnp.arange(points.U.shape[0]) == points.count - 1
-    return replace(points, U=jnp.where(here[:, None], x, points.U))
+    return replace(points, U=jnp.where(points.newest[:, None], x, points.U))
 
 
 class Wide(NamedTuple):
@@ -177,8 +194,7 @@ def widen(
 def narrow(wide: Wide, keep: Array) -> tuple[Inducing, Array, Statistics]:
     """Go back to M slots, with the rows of the kept points."""
     points, Kux, s = wide
-    chosen = compaction(keep)[:-1]
-    used = jnp.arange(chosen.size) < jnp.sum(keep)
+    chosen, used = (array[:-1] for array in compaction(keep))
     Phi = jnp.where(used[:, None] & used[None, :], s.Phi[chosen][:, chosen], 0.0)
     kept = replace(s, Phi=Phi, b=jnp.where(used[:, None], s.b[chosen], 0.0))
     return Inducing(points.U[chosen], used), jnp.where(used[:, None], Kux[chosen], 0.0), kept

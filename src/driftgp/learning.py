@@ -1,6 +1,6 @@
 """Gradient steps on hyperparameters, for every model that takes them.
 
-Positive parameters move on a logarithmic scale. A step whose objective or gradient is not finite is left out and
+Positive parameters move on a logarithmic scale. A step whose gradient is not finite is left out and
 counted, so that one bad sample cannot spoil what was learned.
 """
 
@@ -99,12 +99,14 @@ def ascend(
     def natural(flat: Array) -> tuple[Any, Any]:
         return unravel(jnp.exp(jnp.clip(flat[:split], -limit, limit))), unravel_free(flat[split:])
 
-    loss_and_gradient = jax.value_and_grad(lambda flat: -objective(*natural(flat)))
+    downhill = jax.grad(
+        lambda flat: -objective(*natural(flat))
+    )  # the value is not needed: it costs a logarithm a point
 
     def step(carry: tuple[Array, optax.OptState, Array], _: None) -> tuple[tuple[Array, optax.OptState, Array], None]:
         flat, optimizer_state, skipped = carry
-        loss, gradient = loss_and_gradient(flat)
-        finite = jnp.isfinite(loss) & jnp.all(jnp.isfinite(gradient))
+        gradient = downhill(flat)
+        finite = jnp.all(jnp.isfinite(gradient))
         move, moved_state = optimizer.update(jnp.where(finite, gradient, 0.0), optimizer_state, flat)
         chosen = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved_state, optimizer_state)
         return (jnp.where(finite, flat + move, flat), chosen, skipped + ~finite), None

@@ -1,7 +1,8 @@
 """A model and its state as one object, for programs that meet their samples one at a time.
 
-The state travels in and out of the compiled step as one flat array per dtype: passing many small arrays costs more
-than the arithmetic of a step.
+A call of a compiled function costs about as much as the arithmetic of a step, and so does every array that goes in or
+comes out. So the state travels as one flat array per dtype, a sample as one array, and an update waits for the next
+call: "learn from the last sample, then predict the next" is one compiled function.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,8 +17,8 @@ from jax.typing import ArrayLike
 
 from driftgp import checks
 from driftgp.loops import compile_outer
-from driftgp.model import Model, State, checked_inputs, checked_rows
-from driftgp.packing import Packed, Packing, pack, packing_of, unpack
+from driftgp.model import Layout, Model, State, checked_inputs, checked_rows
+from driftgp.packing import Packed, Packing, pack, packing_of, unpack, vectors
 from driftgp.prediction import Prediction
 
 S = TypeVar("S", bound=State)
@@ -47,10 +48,12 @@ class Online(Generic[S]):
             self._settings, self._packed = pack(model), pack(state)
         self._packing = packing_of(state)
         self._steps = _steps(packing_of(model), self._packing)
+        self._waiting: np.ndarray | None = None  # a sample that was handed in and not learned from yet
 
     @property
     def state(self) -> S:
         """The state as it is now."""
+        self.settle()
         with jax.enable_x64(True):
             # a copy: the next update gives the vectors' memory away
             state: S = unpack(self._packing, jax.tree.map(jnp.copy, self._packed))
@@ -58,16 +61,43 @@ class Online(Generic[S]):
 
     def predict(self, x: ArrayLike) -> Prediction:
         """Distribution of the target at one row x (D), or at the rows of X (N×D)."""
-        X = checked_inputs(self._layout, np.atleast_2d(checks.real("X", x)))
+        X = checks.real("X", x)
+        X = checked_inputs(self._layout, X[None] if X.ndim == 1 else X)
+        if self._waiting is not None and X.shape[0] == 1:
+            return self._learn_and_predict(X)
+        self.settle()
         with jax.enable_x64(True):
-            prediction = self._steps.predict(self._settings, self._packed, X)
-        return jax.tree.map(np.asarray, prediction)
+            answer = self._steps.predict(self._settings, self._packed, X)
+        return self._answer(answer, X.shape[0])
 
     def update(self, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> None:
-        """Learn from one sample or from several rows, as `Model.update` does."""
-        rows = checked_rows(self._layout, x, y, elapsed)
+        """Learn from one sample or from several rows, as `Model.update` does.
+
+        What is refused is refused now; the learning itself is done in the next call, or by `settle`.
+        """
+        x, y, elapsed = checked_rows(self._layout, x, y, elapsed)
+        self.settle()
+        if x.ndim == 1:
+            self._waiting = np.concatenate((x, y.reshape(-1), elapsed.reshape(1)))
+            return
         with jax.enable_x64(True):
-            self._packed = self._steps.update(self._settings, self._packed, *rows)
+            self._packed = self._steps.update(self._settings, self._packed, x, y, elapsed)
+
+    def settle(self) -> None:
+        """Do what is left to do of the last update, so that the next prediction comes at its quickest."""
+        if self._waiting is not None:
+            # by the program that predicts too, so that a state has the same bits however it was reached
+            self._learn_and_predict(self._waiting[None, : self._layout.inputs])
+
+    def _learn_and_predict(self, X: np.ndarray) -> Prediction:
+        with jax.enable_x64(True):
+            self._packed, answer = self._steps.follow(self._settings, self._packed, self._waiting, X)
+        self._waiting = None
+        return self._answer(answer, 1)
+
+    def _answer(self, answer: Packed, rows: int) -> Prediction:
+        prediction: Prediction = unpack(self._steps.answer(rows), [np.asarray(vector) for vector in answer])
+        return prediction
 
 
 class LateLabels(Generic[S]):
@@ -126,20 +156,42 @@ class LateLabels(Generic[S]):
 
 
 class _Steps(NamedTuple):
-    predict: Callable[..., Prediction]
-    update: Callable[..., Packed]
+    """The compiled functions of a model, on packed trees."""
+
+    predict: Callable[[Packed, Packed, np.ndarray], Packed]
+    update: Callable[[Packed, Packed, np.ndarray, np.ndarray, np.ndarray], Packed]
+    follow: Callable[[Packed, Packed, np.ndarray | None, np.ndarray], tuple[Packed, Packed]]
+    answer: Callable[[int], Packing]  # how a prediction for so many rows is packed
 
 
 @lru_cache(maxsize=64)
-def _steps(model: Packing, state: Packing) -> _Steps:
-    """The two compiled functions for trees of these structures, looked up once and not at every call."""
+def _steps(packed_model: Packing, packed_state: Packing) -> _Steps:
+    """Build them for trees of these structures: once, and looked up in no table at every call."""
+    layout: Layout = jax.tree.unflatten(packed_state.structure, [None] * len(packed_state.leaves)).layout
 
-    def predict(settings: Packed, packed: Packed, X: Array) -> Prediction:
-        unpacked: Model[Any] = unpack(model, settings)
-        return unpacked.predict(unpack(state, packed), X)
+    def forecast(settings: Packed, packed: Packed, X: Array) -> Prediction:
+        model: Model[Any] = unpack(packed_model, settings)
+        return model.predict(unpack(packed_state, packed), X)
+
+    def predict(settings: Packed, packed: Packed, X: Array) -> Packed:
+        return pack(forecast(settings, packed, X))
 
     def update(settings: Packed, packed: Packed, x: Array, y: Array, elapsed: Array) -> Packed:
-        unpacked: Model[Any] = unpack(model, settings)
-        return pack(unpacked.update(unpack(state, packed), x, y, elapsed))
+        model: Model[Any] = unpack(packed_model, settings)
+        return pack(model.update(unpack(packed_state, packed), x, y, elapsed))
 
-    return _Steps(compile_outer(predict), compile_outer(update, donate_argnums=1))
+    def follow(settings: Packed, packed: Packed, sample: Array, X: Array) -> tuple[Packed, Packed]:
+        model: Model[Any] = unpack(packed_model, settings)
+        x, y, elapsed = jnp.split(sample, (layout.inputs, layout.inputs + layout.columns))
+        state = model.update(unpack(packed_state, packed), x, y.reshape(layout.target_shape), elapsed[0])
+        return pack(state), pack(model.predict(state, X))
+
+    @lru_cache(maxsize=64)
+    def answer(rows: int) -> Packing:
+        with jax.enable_x64(True):
+            X = jax.ShapeDtypeStruct((rows, layout.inputs), layout.dtype)
+            return packing_of(jax.eval_shape(forecast, vectors(packed_model), vectors(packed_state), X))
+
+    return _Steps(
+        compile_outer(predict), compile_outer(update, donate_argnums=1), compile_outer(follow, donate_argnums=1), answer
+    )

@@ -1,6 +1,9 @@
 """A pytree of arrays as one flat array per dtype, and back."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -10,16 +13,38 @@ from jax import Array
 Packed = tuple[Array, ...]  # one vector per dtype, in the order of their names
 
 
-class Packing(NamedTuple):
+class Piece(NamedTuple):
+    """Where a leaf lies."""
+
+    vector: int
+    start: int
+    stop: int
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Packing:
     """How a pytree was packed: static, and equal for trees of the same structure, shapes and dtypes."""
 
     structure: Any
     leaves: tuple[tuple[tuple[int, ...], str], ...]  # shape and dtype of each
 
-    @property
+    @cached_property
     def dtypes(self) -> tuple[str, ...]:
         """Dtypes in the order of their vectors."""
         return tuple(sorted({dtype for _, dtype in self.leaves}))
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The leaves' places, in order."""
+        ends = [0] * len(self.dtypes)
+        pieces = []
+        for shape, dtype in self.leaves:
+            vector = self.dtypes.index(dtype)
+            start = ends[vector]
+            ends[vector] = start + math.prod(shape)
+            pieces.append(Piece(vector, start, ends[vector], shape))
+        return tuple(pieces)
 
 
 def _dtype(leaf: Any) -> str:
@@ -27,10 +52,14 @@ def _dtype(leaf: Any) -> str:
     return str(leaf.dtype if hasattr(leaf, "dtype") else jnp.result_type(leaf))
 
 
+def _shape(leaf: Any) -> tuple[int, ...]:
+    return tuple(leaf.shape if hasattr(leaf, "shape") else jnp.shape(leaf))
+
+
 def packing_of(tree: Any) -> Packing:
     """Describe how a pytree packs."""
     leaves, structure = jax.tree.flatten(tree)
-    return Packing(structure, tuple((tuple(jnp.shape(leaf)), _dtype(leaf)) for leaf in leaves))
+    return Packing(structure, tuple((_shape(leaf), _dtype(leaf)) for leaf in leaves))
 
 
 def pack(tree: Any) -> Packed:
@@ -46,13 +75,13 @@ def pack(tree: Any) -> Packed:
     return tuple(jnp.concatenate([jnp.ravel(leaf) for leaf in leaves if _dtype(leaf) == dtype]) for dtype in dtypes)
 
 
-def unpack(packing: Packing, packed: Packed) -> Any:
+def unpack(packing: Packing, packed: Sequence[Any]) -> Any:
     """Cut the vectors up again."""
-    vectors = dict(zip(packing.dtypes, packed, strict=True))
-    offsets = dict.fromkeys(packing.dtypes, 0)
-    leaves = []
-    for shape, dtype in packing.leaves:
-        size = math.prod(shape)
-        leaves.append(vectors[dtype][offsets[dtype] : offsets[dtype] + size].reshape(shape))
-        offsets[dtype] += size
-    return jax.tree.unflatten(packing.structure, leaves)
+    leaves = [packed[vector][start:stop].reshape(shape) for vector, start, stop, shape in packing.pieces]
+    return packing.structure.unflatten(leaves)
+
+
+def vectors(packing: Packing) -> tuple[jax.ShapeDtypeStruct, ...]:
+    """Shapes of the vectors of a packed tree."""
+    sizes = [max(piece.stop for piece in packing.pieces if piece.vector == i) for i in range(len(packing.dtypes))]
+    return tuple(jax.ShapeDtypeStruct((size,), dtype) for size, dtype in zip(sizes, packing.dtypes, strict=True))

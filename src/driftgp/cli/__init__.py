@@ -9,6 +9,7 @@ from driftgp.cli import console
 from driftgp.cli.compare import compare
 from driftgp.cli.demo import demo
 from driftgp.cli.inspect import inspect
+from driftgp.cli.reproduce import reproduce
 from driftgp.cli.run import run
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command()(compare)
+app.command()(reproduce)
 app.command()(run)
 app.command()(inspect)
 

@@ -12,7 +12,12 @@ from driftgp.cli.tables import comparison_table
 
 def compare(
     methods: Annotated[
-        str | None, typer.Option(help='Names, with commas between them: "AGP,OSGP,exact window".', show_default="all")
+        str | None,
+        typer.Option(
+            help='Names, with commas between them: "AGP,OSGP,exact window". A name with @λ is that method with another '
+            'forgetting factor: "KRLS-T@0.98,KRLS-T@0.99,KRLS-T@0.995".',
+            show_default="all",
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Average over this many seeds.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="First seed.")] = 0,

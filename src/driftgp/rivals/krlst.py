@@ -16,9 +16,14 @@ A sample (x, y), with k = k(U, x), q = Q k, h = Σ q, is predicted, learned from
     Q ← [Q 0; 0 0] + [q; −1][q; −1]ᵀ/γ²
 
 When the dictionary is full, the member goes whose removal changes the mean least, |(Qμ)_m| / Q_mm; it may be the
-newcomer. The scale s₀² of all variances is the running mean of e²/s_y². Cost: O(M²) a sample, O(M) for a mean,
-O(M²) for a variance. Kernel and noise are those that maximise the evidence of an exact GP on the warm-up batch,
-O(N³) once, and stay.
+newcomer. The scale s₀² of all variances is the λ-weighted mean of e²/s_y², which begins at 1. With no one removed this
+is the exact GP of the covariance k(x, x') λ^(|t − t'|/2). Cost: O(M²) a sample and a forecast.
+
+**Hyperparameters** are fixed beforehand: the method has no way of following them online, and drift that changes them
+costs it. The authors estimate them as those of a GP with that covariance (Van Vaerenbergh, Santamaría and
+Lázaro-Gredilla, MLSP 2012). Here given ones stay as they are with `warmup_iterations=0`; else those are taken that
+maximise the evidence of the exact GP on the warm-up batch, O(N³) once, with k alone as its covariance: with λ in it,
+the warm-up of the toy stream leads to so small a variance that the mean cannot follow when the signal grows.
 """
 
 from dataclasses import replace

@@ -26,7 +26,8 @@ data, and OSGP is Titsias' batch approximation.
 In place of a jitter the points have a nugget: a point's value is that of the function and something of its own,
 which it keeps when it moves, so that the nugget stands in k(a, u) too, where a point stays. If it is as small as a
 jitter, D⁻¹ is so stiff, in directions that no sample speaks of, that neither inputs nor parameters can move
-without losing the past; at a few per cent of the variance they can.
+without losing the past; at a few per cent of the variance they can. The noise has a floor, a jitter's share of the
+variance, so that the I of the second factor is not lost in the rounding of what is added to it.
 
 There is no forgetting other than by the inducing points that go: an input that the points do not explain takes the
 place of the oldest, where the authors put a share of the new inputs in the place of points chosen at random. Cost:
@@ -179,6 +180,7 @@ class OSGP(Model[OSGPState]):
         skipped = jnp.zeros((), jnp.int32)
         if X.shape[0] > 0 and self.warmup_iterations > 0:
             h, points, skipped = self._warm_up(h, points, memory)
+        h = _floored(h, X)
         Kuu, s = self._batch(h, points, memory)
         Phi, b = s.Phi / h.noise[:, None, None], s.b / h.noise
         q = _posterior(Kuu, Phi, b)
@@ -239,7 +241,7 @@ class OSGP(Model[OSGPState]):
             learning.begin(optimizer, state.hyperparameters, points.U) if self.restart else state.optimizer,
             self.iterations,
         )
-        h, points = climb.positive, replace(points, U=climb.free)
+        h, points = _floored(climb.positive, x[None]), replace(points, U=climb.free)
         c = self._carry(past, h, points, x, y)
         q = _posterior(c.Kuu, c.Phi, c.b)
         return replace(
@@ -319,6 +321,12 @@ class OSGP(Model[OSGPState]):
     def _gram(self, kernel: Covariance, points: Inducing) -> Array:
         nugget = jnp.asarray(self.nugget, points.U.dtype)
         return inducing.gram(kernel, points, nugget, jnp.zeros_like(nugget))
+
+
+def _floored(h: Hyperparameters, X: Array) -> Hyperparameters:
+    """Keep the noise above the rounding of Φ: with 1/σ² in the weights, no digit is left of I beside a larger one."""
+    floor = settings.default_jitter(X.dtype) * jnp.mean(h.kernel(X)) if X.shape[0] > 0 else 0.0
+    return replace(h, noise=jnp.maximum(h.noise, floor))
 
 
 def _weightless(Phi: Array, b: Array, kappa: Array) -> Statistics:
