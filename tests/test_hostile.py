@@ -21,6 +21,8 @@ from driftgp.evaluate import scan
 from driftgp.kernels import SE
 from driftgp.wrappers import CarryForward, Standardize, Watched
 
+OPTIMISED = True  # see conftest.py
+
 STEPS = 10_000
 HIT, BACK, JUDGED = 3000, 8000, 9000
 DURING = slice(HIT, BACK)

@@ -15,6 +15,8 @@ from jax import lax
 from driftgp import FastAGP
 from driftgp.kernels import SE
 
+OPTIMISED = True  # see conftest.py
+
 T = 20
 CORNERS = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 
