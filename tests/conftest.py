@@ -6,6 +6,20 @@ import jax
 import pytest
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled_in_a_hurry(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Compile without optimising, and forget what was compiled when a module is through.
+
+    Most programs of the tests run once or twice: making them quick takes longer than they do. A module whose programs
+    run long, or whose numbers must be those of a program as users have it, says `OPTIMISED = True`. And a process may
+    map only so many pieces of memory (65 530 on Linux), of which every compiled program takes some.
+    """
+    jax.config.update("jax_disable_most_optimizations", not getattr(request.module, "OPTIMISED", False))
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()
+
+
 @pytest.fixture(scope="module")
 def x64() -> Iterator[None]:
     """Double precision for tests that call the mathematics without a model's shell around it.

@@ -39,7 +39,7 @@ def _quick(monkeypatch):
     def look(_):
         return experiment.Glimpse(jnp.ones((2, 1)), jnp.array([True, False]), *jnp.ones(3))
 
-    monkeypatch.setattr(measure, "REPEATS", 1)
+    monkeypatch.setattr(measure, "MOST_PASSES", 1)
     methods = [Method(name, Persistence(), look if name == "AGP" else None) for name in METHODS]
     monkeypatch.setattr(experiment, "methods", lambda _: methods)
 

@@ -29,7 +29,7 @@ RIVALS = [
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     monkeypatch.setattr(process, "prepare_jax", lambda: None)
-    monkeypatch.setattr(measure, "REPEATS", 1)
+    monkeypatch.setattr(measure, "MOST_PASSES", 1)
 
 
 def run(*arguments):

@@ -27,21 +27,10 @@ WARM_X, WARM_Y = X[:WARM], Y[:WARM]
 NEW_X, NEW_Y = X[WARM:], Y[WARM:]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled_in_a_hurry():
-    """Most programs here run once or twice: making them quick takes longer than they do."""
-    before = jax.config.jax_disable_most_optimizations
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-
-
 @pytest.fixture(scope="module", params=CATALOGUE)
 def entry(request) -> Iterator[Entry]:
     yield CATALOGUE[request.param]
-    # a process may map only so many pieces of memory, and each compiled program takes some: all models together
-    # would need more than the 65 530 that Linux allows
-    jax.clear_caches()
+    jax.clear_caches()  # see conftest.py: all models together would map too much
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from driftgp.agp import FastAGP
 from driftgp.kernels import SE
 from driftgp.prediction import Gaussian
 
+OPTIMISED = True  # see conftest.py
+
 RNG = np.random.default_rng(4)
 MEAN: Any = RNG.normal(size=50)
 STD: Any = RNG.uniform(0.5, 2.0, size=50)

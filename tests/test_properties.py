@@ -12,7 +12,7 @@ import hypothesis.extra.numpy as hnp
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from driftgp import AGP, checkpoint, evaluate
@@ -165,7 +165,7 @@ def test_any_settings_and_any_arrival(shape):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None, phases=[Phase.generate])
 @given(SHAPES.filter(lambda shape: shape.inducing <= shape.window), SETTINGS, st.data())
 def test_any_shape(shape, chosen, data):
     check(shape, chosen, data.draw(arrivals(shape)), data.draw)

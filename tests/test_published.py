@@ -13,6 +13,8 @@ from driftgp.agp import AGP
 from driftgp.data import toy_streams
 from tests.data_files import SHARED
 
+OPTIMISED = True  # see conftest.py
+
 WARM = 100
 # As in the published runs; the jitter is 1e-3 as it stands, and not a share of the kernel's variance.
 PUBLISHED: dict[str, Any] = {"jitter": 0.0, "absolute_jitter": 1e-3, "relevance": "cholesky", "admission": "published"}

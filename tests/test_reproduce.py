@@ -22,6 +22,7 @@ from driftgp.experiments.sales import Sales
 from driftgp.experiments.tasks import Method, Selection, Task, per_output
 from driftgp.experiments.toy import Toy, toy_tasks
 from driftgp.rivals import Persistence
+from tests.data_files import real_data
 
 KEYS = ["experiment", "series", "method", "mse", "coverage", "mape", "nlpd", "seconds"]
 NAIVE = Method("persistence", lambda stream: Persistence(column=stream.lag_columns or None), shared=True)
@@ -276,6 +277,40 @@ def test_an_order_that_differs_is_told_with_both_numbers():
     whole, sentence = order.sentences("sales", {"OR": {"AGP": 2.5, "persistence": 2.0}}, ["SS", "OR"])
     assert "MSE: 1; in the same order here: 0" in whole
     assert all(part in sentence for part in ("OR", "2.2394", "3.9486", "2.5000", "2.0000"))
+
+
+# ---- the figures themselves ----------------------------------------------------------------------------------------
+
+
+def lines_of(what, output, *options):
+    result = run(what, "--methods", "AGP,fast-AGP", "--output", str(output), "--no-report", "--json", *options)
+    assert result.exit_code == 0, result.output
+    return {(row["series"], row["method"]): row for row in json.loads(result.stdout)}
+
+
+@pytest.mark.slow
+def test_the_toy_figures_are_the_papers(tmp_path):
+    lines = lines_of("toy", tmp_path, "--seeds", "50")
+    agp, fast = lines["toy", "AGP"], lines["toy", "fast-AGP"]
+    assert agp["mse"] <= 0.063
+    assert 0.945 <= agp["coverage"] <= 0.962  # 1000 seeds: 0.958
+    assert 0.19 <= fast["mse"] <= 0.22
+    assert 0.70 <= fast["coverage"] <= 0.74
+
+
+@pytest.fixture(scope="module")  # looked up before `_own_folder` takes the variable away
+def sales_data():
+    return real_data("store_sales_daily.csv.gz")
+
+
+@pytest.mark.slow
+def test_the_sales_figures_are_the_papers(tmp_path, sales_data):
+    lines = lines_of("sales", tmp_path, "--data", str(sales_data))
+    bars = {("SS", "AGP"): 0.225, ("SS", "fast-AGP"): 0.195, ("OR", "AGP"): 2.35, ("OR", "fast-AGP"): 2.3}
+    for place, bar in bars.items():
+        assert lines[place]["mse"] <= bar, place
+    for series in ("SS", "OR"):
+        assert 0.93 <= lines[series, "AGP"]["coverage"] <= 0.97
 
 
 # ---- the optimiser of the published load and sales runs ------------------------------------------------------------

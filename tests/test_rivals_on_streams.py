@@ -14,6 +14,8 @@ from driftgp.rivals import OSGP
 from driftgp.rivals.exact_window import evidence
 from tests.data_files import real_data
 
+OPTIMISED = True  # see conftest.py
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 SEEDS = range(10)

@@ -25,6 +25,14 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     _sync_folder(path.parent)
 
 
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove what writes of this file that were killed half-way have left beside it; to be called by its one writer."""
+    path = Path(path)
+    for part in path.parent.iterdir():
+        if part.name.startswith(f".{path.name}.") and part.name.endswith(".part"):
+            part.unlink(missing_ok=True)
+
+
 def _usual_mode(path: Path) -> int:
     """Mode of the file that is replaced, or what a new file gets: a temporary one is private."""
     if path.exists():

@@ -222,6 +222,7 @@ class _Job:
         keep: bool,
     ) -> None:
         from driftgp.data import predictions
+        from driftgp.files import remove_leftovers
         from driftgp.runner import Runner, read_checkpoint
 
         self.settings, self.file, self.checkpoint, self.every = settings, file, checkpoint, every
@@ -232,6 +233,8 @@ class _Job:
                 "a picture of a run with a checkpoint needs an output file, to draw what came before a stop"
             )
         saved = None
+        if checkpoint is not None:
+            remove_leftovers(checkpoint)
         if checkpoint is not None and checkpoint.exists():
             try:
                 saved = read_checkpoint(checkpoint.read_bytes())

@@ -1,6 +1,5 @@
 """A model on a stream: one pass, and how long a sample takes."""
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -15,8 +14,9 @@ from driftgp.online import Online
 T = TypeVar("T")
 Watch = Callable[[Any], Any]
 
-# The median of a few passes: one of them may be disturbed by whatever else the machine does.
-REPEATS = 5
+# The quickest of several passes: whatever else the machine does can only make a pass slower. Slow models get fewer.
+MOST_PASSES = 15
+ENOUGH_SECONDS = 2.0
 
 
 def warm_up(model: Model[Any], stream: Stream) -> Any:
@@ -32,7 +32,7 @@ def follow(model: Model[Any], state: Any, stream: Stream, watch: Watch | None = 
 
 def microseconds_per_step(model: Model[Any], state: Any, stream: Stream, watch: Watch | None = None) -> float:
     """Time of a sample in the compiled loop, predicting and learning."""
-    return _median_microseconds(lambda: None, lambda _: follow(model, state, stream, watch), stream.online)
+    return _least_microseconds(lambda: None, lambda _: follow(model, state, stream, watch), stream.online)
 
 
 def microseconds_per_call(model: Model[Any], state: Any, stream: Stream) -> float:
@@ -44,7 +44,7 @@ def microseconds_per_call(model: Model[Any], state: Any, stream: Stream) -> floa
             online.predict(x)
             online.update(x, y)
 
-    return _median_microseconds(lambda: Online(model, state), one_by_one, stream.online)
+    return _least_microseconds(lambda: Online(model, state), one_by_one, stream.online)
 
 
 def inducing_in_use(state: Any) -> float:
@@ -53,13 +53,13 @@ def inducing_in_use(state: Any) -> float:
     return float("nan") if points is None else float(np.sum(points.used))
 
 
-def _median_microseconds(begin: Callable[[], T], run: Callable[[T], object], samples: int) -> float:
+def _least_microseconds(begin: Callable[[], T], run: Callable[[T], object], samples: int) -> float:
     """Time of `run` for one of its samples; what it starts from is made by `begin`, untimed."""
     run(begin())  # compiled by now
-    seconds = []
-    for _ in range(REPEATS):
+    seconds: list[float] = []
+    while not seconds or (len(seconds) < MOST_PASSES and sum(seconds) < ENOUGH_SECONDS):
         beginning = begin()
         start = time.perf_counter()
         run(beginning)
         seconds.append(time.perf_counter() - start)
-    return 1e6 * statistics.median(seconds) / samples
+    return 1e6 * min(seconds) / samples
