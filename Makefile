@@ -67,8 +67,8 @@ types: $(VENV)/.dev ## mypy, strict
 imports: $(VENV)/.dev ## the import contracts of pyproject.toml
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
-doctest: $(VENV)/.dev ## the examples in docstrings and in README.md
-	$(TEST_ENV) $(BIN)/python -m pytest --quiet --doctest-modules --doctest-glob=README.md src README.md
+doctest: $(VENV)/.dev ## the examples in docstrings, in README.md and in docs/
+	$(TEST_ENV) $(BIN)/python -m pytest --quiet --doctest-modules --doctest-glob='*.md' src README.md docs
 
 docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
 	@if [ -f mkdocs.yml ]; then NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet; else echo "no mkdocs.yml: no site to build"; fi

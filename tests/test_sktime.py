@@ -19,8 +19,8 @@ QUICK = [
     "test_predict_time_index_with_X",
     "test_predict_interval",
     "test_predict_quantiles",
+    "test__y_remember_data",
     "test_update_predict_single",
-    "test_y_multivariate_raises_error",
 ]
 
 

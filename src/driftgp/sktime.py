@@ -58,6 +58,7 @@ class AGPForecaster(BaseForecaster):
         self.lags = lags
         self.regressor = regressor
         super().__init__()
+        self._y = self._X = None  # where sktime puts the data, should its user have it remembered
 
     def _fit(self, y: pd.Series, X: pd.DataFrame | None, fh: Any) -> Self:
         steps = self._steps(fh)
