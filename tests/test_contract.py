@@ -30,7 +30,7 @@ NEW_X, NEW_Y = X[WARM:], Y[WARM:]
 @pytest.fixture(scope="module", autouse=True)
 def compiled_in_a_hurry():
     """Most programs here run once or twice: making them quick takes longer than they do."""
-    before = jax.config.jax_disable_most_optimizations
+    before = jax.config.values["jax_disable_most_optimizations"]
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", before)
