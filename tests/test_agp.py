@@ -225,6 +225,21 @@ def test_a_healthy_run_repairs_and_skips_nothing():
 # ---- settings that meet ------------------------------------------------------------------------------------
 
 
+def test_the_pull_of_one_wild_target_is_limited():
+    """A wild one enters with the weight of a Student law, one within a standard deviation in full."""
+    wary, plain = (AGP(KERNEL, **SMALL, learn_every=0, outliers=nu) for nu in (4.0, None))
+    state = wary.init(X[:T], Y[:T])
+    p = wary.predict(state, X[T : T + 1])
+    wild = float(p.mean[0] + 30.0 * p.std[0])
+    after = wary.update(state, X[T], wild)
+    slot = int(state.window.cursor)
+    np.testing.assert_allclose(after.window.w[slot], 5.0 / (4.0 + 900.0), rtol=1e-7)
+    kept, moved = (model.predict(model.update(state, X[T], wild), X[T : T + 1]).mean[0] for model in (wary, plain))
+    assert abs(kept - p.mean[0]) < 0.1 * abs(moved - p.mean[0])
+    assert_close(wary.update(state, X[T], p.mean[0]), plain.update(state, X[T], p.mean[0]), 1e-12)
+    assert_close(from_the_window(after), after.statistics, 1e-9)
+
+
 def test_a_hybrid_learns_when_it_is_due():
     """It moves its hyperparameters at every third sample and at no other; a gap does not count as a sample."""
     model = AGP(KERNEL, **SMALL, learn_every=3)

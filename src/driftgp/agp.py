@@ -69,6 +69,7 @@ class AGP(Model[AGPState]):
     jitter: Array | None
     absolute_jitter: Array
     prior: Array | None
+    outliers: Array | None = eqx.field(metadata={"later": True})
     inducing_inputs: Any
     inducing: int = eqx.field(static=True)
     window: int | None = eqx.field(static=True)
@@ -101,6 +102,7 @@ class AGP(Model[AGPState]):
         jitter: ArrayLike | None = None,
         absolute_jitter: ArrayLike = 0.0,
         prior: ArrayLike | None = None,
+        outliers: ArrayLike | None = None,
         warmup_iterations: int = 200,
         warmup_rate: ArrayLike = 0.05,
         learn_inducing: bool = False,
@@ -129,6 +131,9 @@ class AGP(Model[AGPState]):
             absolute_jitter: added to Kuu as it is, as the published runs did.
             prior: standard deviation of each log parameter around its starting value; None, as published, for no prior.
                 Even a wide one (10) has the model find back after stretches of data that say nothing.
+            outliers: ν, to limit the pull of one wild target: a sample z standard deviations from its prediction enters
+                with weight min(1, (ν + 1)/(ν + z²)), as under a Student law of ν degrees of freedom (4 is usual). None,
+                the default, takes every sample in full, which follows a jump of the level sooner.
             warmup_iterations: Adam iterations on the warm-up batch.
             warmup_rate: their rate.
             learn_inducing: learn the inducing inputs too in the warm-up.
@@ -160,6 +165,7 @@ class AGP(Model[AGPState]):
         self.jitter = None if jitter is None else checks.between("jitter", jitter, 0.0, 1.0, open_low=False)
         self.absolute_jitter = checks.between("absolute_jitter", absolute_jitter, 0.0, np.inf, open_low=False)
         self.prior = None if prior is None else checks.between("prior", prior, 0.0, np.inf)
+        self.outliers = None if outliers is None else checks.between("outliers", outliers, 0.0, np.inf)
         self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
         self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
         self.learn_inducing = bool(learn_inducing)
@@ -264,17 +270,26 @@ class AGP(Model[AGPState]):
     def _observe(self, state: AGPState, x: Array, y: Array, decay: Array, observed: Array) -> AGPState:
         """Let time pass; if there is a sample, take it in (eq. data_add) and the oldest one out (eq. data_remove)."""
         kernel = state.hyperparameters.kernel
+        trust = self._trust(state, x, y)
         arrival = observed.astype(state.Kux.dtype)
         k = inducing.cross(kernel, state.points, x[None])[:, 0]  # M
-        s = bound.absorb(bound.forget(state.statistics, decay), k, kernel(x[None])[0], y, arrival)
+        s = bound.absorb(bound.forget(state.statistics, decay), k, kernel(x[None])[0], y, arrival * trust)
         memory, Kux = window.age(state.window, decay), state.Kux
         if self.window is not None:
             old = window.oldest(memory)
             k_old = Kux[:, old.slot]  # M
             s = bound.absorb(s, k_old, kernel(old.x[None])[0], old.y, -old.w * arrival)
-            memory = window.push(memory, x, y, observed)
+            memory = window.push(memory, x, y, observed, trust)
             Kux = Kux.at[:, old.slot].set(jnp.where(observed, k, k_old))
         return replace(state, window=memory, Kux=Kux, statistics=s, samples=state.samples + observed)
+
+    def _trust(self, state: AGPState, x: Array, y: Array) -> Array | float:
+        """Weight that a sample enters with: 1, or less the further it is from what was predicted."""
+        if self.outliers is None:
+            return 1.0
+        p = self.forecast(state, x[None])
+        z2 = jnp.mean((y - p.mean[0]) ** 2 / p.variance[0])
+        return jnp.minimum(1.0, (self.outliers + 1.0) / (self.outliers + z2))
 
     # ---- Algorithm 2: AGP --------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import types
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
 import jax
@@ -25,8 +25,8 @@ def portrait(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic, jax.Array)):
         return _array(np.asarray(value))
     if is_dataclass(value) and not isinstance(value, type):
-        named = {field.name: portrait(getattr(value, field.name)) for field in fields(value)}
-        return {"is": _name(type(value)), **named}
+        named = {field.name: getattr(value, field.name) for field in fields(value) if not _absent(field, value)}
+        return {"is": _name(type(value)), **{name: portrait(setting) for name, setting in named.items()}}
     if isinstance(value, dict):
         return {str(key): portrait(value[key]) for key in value}
     if isinstance(value, (tuple, list)):
@@ -34,6 +34,11 @@ def portrait(value: Any) -> Any:
         entries = [portrait(entry) for entry in value]
         return entries if names is None else {"is": _name(type(value)), **dict(zip(names, entries, strict=True))}
     return _function(value)
+
+
+def _absent(field: Field[Any], value: Any) -> bool:
+    """A setting that came later and is off: what was known without it stays known."""
+    return bool(field.metadata.get("later")) and getattr(value, field.name) is None
 
 
 def _array(array: np.ndarray) -> Any:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.special import ndtri
+from jax.scipy.special import ndtr, ndtri
 from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
@@ -70,6 +70,16 @@ class Prediction(eqx.Module):
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Prediction":
         """Distribution of scale · y + shift, for a positive scale."""
 
+    @outer_call
+    def to_normal(self, y: ArrayLike) -> Array:
+        """Normal score of y: the z for which Φ(z) = cdf(y)."""
+        return ndtri(self.cdf(y))
+
+    @outer_call
+    def from_normal(self, z: ArrayLike) -> Array:
+        """Value whose normal score is z: the quantile at Φ(z), without the loss of digits far out in a tail."""
+        return self.quantile(ndtr(z))
+
     @property
     def std(self) -> Array:
         """Standard deviation of a new target."""
@@ -116,6 +126,16 @@ class Gaussian(Prediction):
         std = jnp.sqrt(self.variance)
         z = (y - self.mean) / std
         return std * (z * (2.0 * norm.cdf(z) - 1.0) + 2.0 * norm.pdf(z) - jnp.pi**-0.5)
+
+    @outer_call
+    def to_normal(self, y: ArrayLike) -> Array:
+        """(y − m)/s."""
+        return (jnp.asarray(y) - self.mean) / jnp.sqrt(self.variance)
+
+    @outer_call
+    def from_normal(self, z: ArrayLike) -> Array:
+        """m + s z."""
+        return self.mean + jnp.sqrt(self.variance) * z
 
     @outer_call
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Gaussian":

@@ -62,12 +62,12 @@ def oldest(window: Window) -> Oldest:
     return Oldest(slot, window.X[slot], window.y[slot], window.w[slot])
 
 
-def push(window: Window, x: Array, y: Array, observed: Array) -> Window:
-    """Put a sample of weight 1 in the place of the oldest; if there is none, leave the window as it is."""
+def push(window: Window, x: Array, y: Array, observed: Array, weight: Array | float = 1.0) -> Window:
+    """Put a sample, of weight 1 unless told otherwise, in the place of the oldest; without one change nothing."""
     slot, x_old, y_old, w_old = oldest(window)
     return Window(
         X=window.X.at[slot].set(jnp.where(observed, x, x_old)),
         y=window.y.at[slot].set(jnp.where(observed, y, y_old)),
-        w=window.w.at[slot].set(jnp.where(observed, 1.0, w_old)),
+        w=window.w.at[slot].set(jnp.where(observed, weight, w_old)),
         cursor=(slot + observed) % window.size,
     )

@@ -29,6 +29,16 @@ COLUMNS = (
     Column("seconds", "CPU s", "{:.3g}"),
     Column("runs", "runs", "{:d}", screen_only=True),
 )
+BEYOND_COLUMNS = (
+    *COLUMNS[:4],
+    *(Column(f"coverage_{level}", f"{level} %", "{:.1%}") for level in (50, 80, 95, 99)),
+    Column("width", "width", "{:.3f}"),
+    Column("nlpd", "NLPD", "{:.3f}"),
+    Column("crps", "CRPS", "{:.4f}"),
+    Column("us_per_step", "µs/step", "{:.0f}"),
+    Column("runs", "runs", "{:d}", screen_only=True),
+)
+BEYOND_CAPTION = "per cent: coverage of the central intervals; width: of the 95 % interval; runs: seeds, or hours"
 CAPTION = "coverage: share of samples within 2 standard deviations of the mean; runs: seeds, or hours of the day"
 
 
@@ -39,16 +49,21 @@ class What(StrEnum):
     LAMBDA = "lambda"
     LOAD = "load"
     SALES = "sales"
+    BEYOND = "beyond"
     ALL = "all"
 
 
 def reproduce(
-    what: Annotated[What, typer.Argument(help="Which table of the paper, with its figures.")],
+    what: Annotated[What, typer.Argument(help="Which table of the paper, with its figures, or what goes beyond it.")],
     seeds: Annotated[
         str, typer.Option(help="Toy streams: how many, or a range such as 100-199.", show_default="1000")
     ] = "1000",
     zones: Annotated[str | None, typer.Option(help="Zones of the load, as in CT,WCMA.", show_default="all 8")] = None,
     hours: Annotated[str | None, typer.Option(help="Hours of the load, as in 1-12,24.", show_default="all 24")] = None,
+    series: Annotated[
+        list[str] | None,
+        typer.Option(help='Series of beyond: "toy,CT,CT calendar,SS,OR,bikes".', show_default="all"),
+    ] = None,
     methods: Annotated[
         list[str] | None, typer.Option(help="Names, with commas between them: AGP,fast-AGP.", show_default="all")
     ] = None,
@@ -68,12 +83,12 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures. An interrupted run goes on where it stopped."""
     chosen_zones, chosen_hours = _zones(zones), _numbers("hours", hours, 1, 24) if hours else None
-    chosen_seeds, names = _seeds(seeds), _names(methods)
+    chosen_seeds, names, chosen_series = _seeds(seeds), _names(methods), _series(what, series)
     process.prepare_jax()
     from driftgp.experiments import environment, reproduce
     from driftgp.experiments.tasks import HOURS, Selection
 
-    selection = Selection(chosen_seeds, chosen_zones, chosen_hours or HOURS, data)
+    selection = Selection(chosen_seeds, chosen_zones, chosen_hours or HOURS, data, chosen_series)
     experiments = reproduce.chosen(what.value, selection, names)
     plans = {experiment: reproduce.plans(experiment, names, output) for experiment in experiments}
     if minutes > 0:
@@ -84,7 +99,7 @@ def reproduce(
     _show(lines, as_json)
     if report:
         sections = [experiment.section(found) for experiment, found in results.items() if found]
-        _write(sections, output, markdown or output / "results.md")
+        _write(sections, output, markdown, beyond=what is What.BEYOND)
 
 
 def _run(plans: list[Plan], jobs: int, minutes: float) -> None:
@@ -104,19 +119,24 @@ def _run(plans: list[Plan], jobs: int, minutes: float) -> None:
 def _show(lines: list[Summary], as_json: bool) -> None:
     rows = [asdict(line) for line in lines]
     if as_json:
-        console.print_json(COLUMNS, rows)
+        beyond = any(line.experiment == What.BEYOND for line in lines)
+        console.print_json(BEYOND_COLUMNS if beyond else COLUMNS, rows)
         return
     for experiment in dict.fromkeys(line.experiment for line in lines):
         of_one = [row for row in rows if row["experiment"] == experiment]
-        console.print_table(COLUMNS[1:], of_one, title=f"{experiment}, one step ahead", caption=CAPTION)
+        columns, caption = (BEYOND_COLUMNS, BEYOND_CAPTION) if experiment == What.BEYOND else (COLUMNS, CAPTION)
+        console.print_table(columns[1:], of_one, title=f"{experiment}, one step ahead", caption=caption)
 
 
-def _write(sections: list[Section], output: Path, markdown: Path) -> None:
+def _write(sections: list[Section], output: Path, markdown: Path | None, *, beyond: bool) -> None:
     from driftgp.experiments import report
 
-    report.write_markdown(markdown, sections)
-    report.write_html(output / "report.html", sections)
-    console.remark(f"wrote {markdown} and {output / 'report.html'}")
+    heading, name = (report.BEYOND, "beyond") if beyond else (report.PAPER, "results")
+    markdown = markdown or output / f"{name}.md"
+    page = output / ("beyond.html" if beyond else "report.html")
+    report.write_markdown(markdown, sections, heading)
+    report.write_html(page, sections, heading)
+    console.remark(f"wrote {markdown} and {page}")
 
 
 # ---- what the options mean -----------------------------------------------------------------------------------------
@@ -160,6 +180,21 @@ def _names(methods: list[str] | None) -> tuple[str, ...] | None:
     if not methods:
         return None
     return tuple(name.strip() for option in methods for name in option.split(",") if name.strip())
+
+
+def _series(what: What, options: list[str] | None) -> tuple[str, ...] | None:
+    names = _names(options)
+    if names is None:
+        return None
+    if what is not What.BEYOND:
+        raise ValueError(f"series are those of beyond; {what.value} has seeds, zones or hours; got {options!r}")
+    from driftgp.experiments.beyond_streams import SERIES
+
+    known = {name.casefold(): name for name in SERIES}
+    for name in names:
+        if name.casefold() not in known:
+            raise ValueError(f"series must be among {', '.join(SERIES)}; got {name!r}")
+    return tuple(known[name.casefold()] for name in names)
 
 
 def _zones(text: str | None) -> tuple[str, ...]:

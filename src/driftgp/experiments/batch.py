@@ -19,7 +19,7 @@ from driftgp import evaluate
 from driftgp.experiments.tasks import Task
 from driftgp.model import Model
 from driftgp.packing import Packing, packing_of
-from driftgp.prediction import Gaussian, Prediction
+from driftgp.prediction import Prediction
 
 
 class Job(NamedTuple):
@@ -34,6 +34,7 @@ Row = dict[str, Any]
 Shape = tuple[Packing, int]  # of a model and its stream, and the samples of the warm-up
 Save = Callable[[list[Row]], None]
 Progress = Callable[[], None]
+LEVELS = (50, 80, 95, 99)  # per cent
 
 
 def run(
@@ -95,8 +96,15 @@ def _shape(job: Job) -> Shape:
         return packing_of(_arrays(job)), job.task.stream.warmup
 
 
+class Program(NamedTuple):
+    """A compiled run, and what its predictions look like."""
+
+    run: Callable[..., Prediction]
+    prediction: Any  # shapes and dtypes
+
+
 @lru_cache
-def _program(shape: Packing, warmup: int) -> Callable[..., Prediction]:
+def _program(shape: Packing, warmup: int) -> Program:
     """Warm up, then predict and learn, sample by sample: compiled ahead, so that no time includes the compiler's."""
 
     def follow(model: Model[Any], X: Array, y: Array, elapsed: Array) -> Prediction:
@@ -105,18 +113,19 @@ def _program(shape: Packing, warmup: int) -> Callable[..., Prediction]:
 
     leaves = [jax.ShapeDtypeStruct(size, dtype) for size, dtype in shape.leaves]
     with jax.enable_x64(True):
-        return jax.jit(follow).lower(*jax.tree.unflatten(shape.structure, leaves)).compile()
+        lowered = jax.jit(follow).lower(*jax.tree.unflatten(shape.structure, leaves))
+        return Program(lowered.compile(), lowered.out_info)
 
 
 def _score_once(shape: Packing, warmup: int) -> None:
     """Have the scores compiled too: later it would count as the time of some other run that is under way."""
     (samples, *_), _ = shape.leaves[-1]  # of `elapsed`
     ones = np.ones(samples - warmup)
-    _result(Gaussian(ones, ones, ones), ones)  # type: ignore[arg-type]
+    _result(jax.tree.map(lambda _: ones, _program(shape, warmup).prediction), ones)
 
 
 def _rows(job: Job, meter: "Meter") -> list[Row]:
-    program = _program(*_shape(job))
+    program = _program(*_shape(job)).run
     with jax.enable_x64(True), meter.measure() as spent:
         prediction = jax.tree.map(np.asarray, program(*_arrays(job)))
     task = job.task
@@ -137,6 +146,9 @@ def _result(prediction: Prediction, y: np.ndarray) -> Row:
         "coverage": evaluate.coverage(prediction, y, evaluate.TWO_SIGMA),
         "mape": evaluate.mape(prediction, y),
         "nlpd": evaluate.nlpd(prediction, y),
+        **{f"coverage_{level}": evaluate.coverage(prediction, y, level / 100) for level in LEVELS},
+        "width": evaluate.width(prediction, 0.95),
+        "crps": evaluate.crps(prediction, y),
         "y": y.astype(np.float32),
         "mean": prediction.mean.astype(np.float32),
         "std": prediction.std.astype(np.float32),

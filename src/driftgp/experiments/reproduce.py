@@ -8,6 +8,7 @@ import polars as pl
 
 from driftgp.experiments import batch, store
 from driftgp.experiments.batch import Job
+from driftgp.experiments.beyond import Beyond
 from driftgp.experiments.experiment import Experiment
 from driftgp.experiments.forgetting import Forgetting
 from driftgp.experiments.load import Load
@@ -16,7 +17,8 @@ from driftgp.experiments.tasks import Method, Selection, Task, per_output
 from driftgp.experiments.toy import Toy
 from driftgp.model import Model
 
-EXPERIMENTS: dict[str, type[Experiment]] = {kind.name: kind for kind in (Toy, Forgetting, Load, Sales)}
+EXPERIMENTS: dict[str, type[Experiment]] = {kind.name: kind for kind in (Toy, Forgetting, Load, Sales, Beyond)}
+PAPER = (Toy, Forgetting, Load, Sales)
 CHUNK, SLOW_CHUNK = 25, 4  # runs in a file
 
 
@@ -59,10 +61,14 @@ def plans(experiment: Experiment, names: tuple[str, ...] | None, output: Path) -
 
 
 def chosen(what: str, selection: Selection, names: tuple[str, ...] | None) -> list[Experiment]:
-    """The experiment of this name, or all; a method that none of them has is refused."""
-    kinds = EXPERIMENTS.values() if what == "all" else [EXPERIMENTS[what]]
+    """The experiment of this name, or all of the paper's; a method that none of them has is refused."""
+    kinds: Sequence[type[Experiment]] = PAPER if what == "all" else [EXPERIMENTS[what]]
     experiments = [kind(selection) for kind in kinds]
-    known = {method.name for kind in (Toy, Load) for method in kind(selection).methods()}
+    known = {
+        method.name
+        for kind in ((Beyond,) if what == Beyond.name else (Toy, Load))
+        for method in kind(selection).methods()
+    }
     for name in names or ():
         if name.casefold() not in {other.casefold() for other in known}:
             raise ValueError(f"methods must be among {', '.join(sorted(known))}; got {name!r}")
@@ -72,10 +78,14 @@ def chosen(what: str, selection: Selection, names: tuple[str, ...] | None) -> li
 def _jobs(method: Method, tasks: Sequence[Task]) -> list[Job]:
     """One job a task, or one for each of its outputs; a model is built once for all that share its settings."""
     tasks = tasks if method.shared else [single for task in tasks for single in per_output(task)]
-    models: dict[tuple[int, ...], tuple[Model[Any], Callable[[Task], str]]] = {}
+    models: dict[Any, tuple[Model[Any], Callable[[Task], str]]] = {}
+
+    def settings(task: Task) -> Any:
+        return task if method.fitted else (task.stream.name, task.stream.lag_columns)
+
     for task in tasks:
-        if task.stream.lag_columns not in models:
+        if settings(task) not in models:
             model = method.build(task.stream)
-            models[task.stream.lag_columns] = model, store.keys(model)
-    paired = [(*models[task.stream.lag_columns], task) for task in tasks]
+            models[settings(task)] = model, store.keys(model)
+    paired = [(*models[settings(task)], task) for task in tasks]
     return [Job(model, task, key(task)) for model, key, task in paired]

@@ -30,10 +30,19 @@ SCHEMA: dict[str, Any] = {
     "coverage": pl.Float64,
     "mape": pl.Float64,
     "nlpd": pl.Float64,
+    "coverage_50": pl.Float64,
+    "coverage_80": pl.Float64,
+    "coverage_95": pl.Float64,
+    "coverage_99": pl.Float64,
+    "width": pl.Float64,
+    "crps": pl.Float64,
     "y": pl.List(pl.Float32),
     "mean": pl.List(pl.Float32),
     "std": pl.List(pl.Float32),
 }
+
+# Columns that results of earlier days lack; there they are empty.
+LATER = ("coverage_50", "coverage_80", "coverage_95", "coverage_99", "width", "crps")
 
 
 def keys(model: Model[Any]) -> Callable[[Task], str]:
@@ -74,6 +83,10 @@ def read(place: Path, keys: Collection[str]) -> pl.DataFrame:
 
 def _rows(path: Path, keys: Collection[str]) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path).filter(pl.col("key").is_in(list(keys))).select(list(SCHEMA))
+        rows = pl.read_parquet(path).filter(pl.col("key").is_in(list(keys)))
+        later = [
+            pl.lit(None, SCHEMA[name]).alias(name) for name in SCHEMA if name not in rows.columns and name in LATER
+        ]
+        return rows.with_columns(later).select(list(SCHEMA))
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path} holds no results that can be read ({error}): remove it and run again") from error

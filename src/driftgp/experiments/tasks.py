@@ -16,12 +16,13 @@ HOURS = tuple(range(1, 25))
 
 @dataclass(frozen=True)
 class Selection:
-    """Seeds, zones and hours to run, and where the files are."""
+    """Seeds, zones and hours to run (or series, where an experiment has many), and where the files are."""
 
     seeds: tuple[int, ...] = SEEDS
     zones: tuple[str, ...] = ZONES
     hours: tuple[int, ...] = HOURS
     data: Location = None
+    series: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +48,15 @@ class Task:
 class Method:
     """A model under the name that the tables give it.
 
-    `build` takes the stream, of which only persistence wants to know something: the column of the last value.
+    `build` takes the stream, of which persistence wants to know the column of the last value, and a method that is
+    fitted to the stream its warm-up samples.
     """
 
     name: str
     build: Callable[[Stream], Model[Any]]
     slow: bool = False  # takes about a second a stream, or more
     shared: bool = False  # one model for all outputs of a series, instead of one for each
+    fitted: bool = False  # settings follow from the stream's samples
 
 
 def per_output(task: Task) -> list[Task]:

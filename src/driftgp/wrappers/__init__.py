@@ -1,7 +1,9 @@
 """Models that hold a model."""
 
+from driftgp.wrappers.bank import Bank
+from driftgp.wrappers.calibrate import Calibrated
 from driftgp.wrappers.carry import CarryForward
 from driftgp.wrappers.standardize import Standardize
 from driftgp.wrappers.watched import Watched
 
-__all__ = ["CarryForward", "Standardize", "Watched"]
+__all__ = ["Bank", "Calibrated", "CarryForward", "Standardize", "Watched"]

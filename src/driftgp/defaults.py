@@ -1,0 +1,99 @@
+"""A model for a stream about which nothing is known but its first samples.
+
+Everything that a user would otherwise choose follows from those samples or needs no choice: see `docs/defaults.md` for
+the reason behind each default.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax.typing import ArrayLike
+
+from driftgp.agp import AGP
+from driftgp.kernels import SE, Kernel, Linear
+from driftgp.model import checked_batch
+from driftgp.wrappers import Bank, Calibrated, Standardize
+
+# Memories 1/(1 − λ) of the bank's members, as shares of the window.
+SHARES = (0.2, 0.4, 0.8, 1.6, 10.0)
+SHORTEST, LONGEST = 100, 400  # T
+FEWEST, MOST = 10, 20  # M
+# Samples of the window for each one that the target remembers itself: an autocorrelation is a fifth of the memory.
+_WINDOW_PER_TIME = 5.0
+# Stretches of that length in the window above which the larger M is taken.
+_STRETCHES = 10.0
+
+
+class Sizes(NamedTuple):
+    """How many samples and inducing points a stream needs."""
+
+    window: int  # T
+    inducing: int  # M
+
+
+def recommended(X: ArrayLike, y: ArrayLike) -> Calibrated:
+    """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
+
+    Linear + squared exponential on standardised inputs and targets, T and M by the autocorrelation of the targets, a
+    bank of forgetting rates, calibrated intervals.
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> y = 5000 + 100 * np.sin(6 * X[:, 0])
+    >>> model = recommended(X[:50], y[:50])
+    >>> state = model.init(X[:50], y[:50])
+    >>> bool(abs(model.predict(state, X[50:51]).mean[0] - y[50]) < 10)
+    True
+    """
+    X, y = checked_batch(X, y)
+    T, M = sizes(y)
+    agp = AGP(kernel(X.shape[1]), noise=0.1, inducing=M, window=T, prior=3.0)
+    bank = Bank(agp, forgetting=1.0 - 1.0 / (T * np.array(SHARES)))
+    return Calibrated(Standardize(bank))
+
+
+def kernel(inputs: int) -> Kernel:
+    """Linear + squared exponential for D standardised inputs, each part with a variance near 1 at a usual input.
+
+    >>> import numpy as np
+    >>> np.round(kernel(4)(np.ones((1, 4))), 2).tolist()
+    [2.0]
+    """
+    return Linear(variance=1.0 / inputs) + SE(lengthscale=inputs**0.5)
+
+
+def sizes(y: ArrayLike) -> Sizes:
+    """T, five or more times the targets' correlation time τ, and M, more points the more often τ goes into T.
+
+    Both double rather than creep: streams that are much alike then share one compiled program.
+
+    >>> import numpy as np
+    >>> sizes(np.random.default_rng(0).normal(size=500))
+    Sizes(window=100, inducing=20)
+    >>> sizes(np.sin(np.arange(2000) / 100.0))
+    Sizes(window=400, inducing=10)
+    """
+    tau = correlation_time(np.asarray(y, np.float64))
+    T = SHORTEST
+    while T < min(_WINDOW_PER_TIME * tau, LONGEST):
+        T *= 2
+    return Sizes(T, MOST if T > _STRETCHES * tau else FEWEST)
+
+
+def correlation_time(y: Any) -> float:
+    """Samples until the autocorrelation of a series (N, or the mean of N×P) has fallen to 1/e; at least 1."""
+    y = y.reshape(len(y), -1) if y.size else np.zeros((0, 1))
+    y = y[np.all(np.isfinite(y), axis=1)]
+    if len(y) < 3:
+        return 1.0
+    y = y - y.mean(0)
+    size = 2 * len(y)  # zeros behind the series, so that its end does not meet its beginning
+    spectrum = np.abs(np.fft.rfft(y, size, axis=0)) ** 2
+    correlation = np.fft.irfft(spectrum, size, axis=0)[: len(y)].mean(1)
+    if not correlation[0] > 0.0:
+        return 1.0
+    below = np.flatnonzero(correlation < correlation[0] / np.e)
+    return float(max(below[0] if below.size else len(y), 1))
+
+
+__all__ = ["Sizes", "correlation_time", "kernel", "recommended", "sizes"]

@@ -1,0 +1,57 @@
+"""Defaults from the first samples: sizes that follow the data, and a model that no choice of units can spoil."""
+
+import numpy as np
+import pytest
+
+from driftgp import defaults
+from driftgp.wrappers import Bank, Calibrated, Standardize
+
+RNG = np.random.default_rng(5)
+
+
+def autoregression(phi: float, samples: int = 4000) -> np.ndarray:
+    y = np.zeros(samples)
+    for t in range(1, samples):
+        y[t] = phi * y[t - 1] + RNG.normal()
+    return y
+
+
+@pytest.mark.parametrize("tau", [5.0, 20.0, 60.0])
+def test_the_correlation_time_of_an_autoregression_is_found(tau):
+    found = defaults.correlation_time(autoregression(np.exp(-1.0 / tau)))
+    assert 0.6 * tau < found < 1.6 * tau
+
+
+@pytest.mark.parametrize("y", [np.zeros(0), np.zeros(1), np.full(50, 3.0), np.full(50, np.nan), np.zeros((0, 2))])
+def test_what_says_nothing_gives_the_smallest_window(y):
+    assert defaults.sizes(y) == (defaults.SHORTEST, defaults.MOST)
+
+
+def test_a_gap_and_another_unit_change_nothing():
+    y = autoregression(0.95, 600)
+    assert defaults.sizes(1e6 * y - 7.0) == defaults.sizes(y)
+    assert defaults.sizes(np.stack([y, -y], 1)) == defaults.sizes(y)
+    gappy = y.copy()
+    gappy[100] = np.nan
+    assert defaults.sizes(gappy) == defaults.sizes(y)
+
+
+def test_sizes_stay_within_their_limits():
+    for y in (autoregression(0.0, 300), autoregression(0.9, 300), np.arange(5000.0)):
+        window, inducing = defaults.sizes(y)
+        assert defaults.SHORTEST <= window <= defaults.LONGEST
+        assert inducing in (defaults.FEWEST, defaults.MOST)
+
+
+def test_everything_is_on():
+    X, y = RNG.normal(size=(30, 3)), RNG.normal(size=30)
+    model = defaults.recommended(X, y)
+    assert isinstance(model, Calibrated)
+    assert isinstance(model.model, Standardize)
+    assert isinstance(model.model.model, Bank)
+    assert model.model.model.size == len(defaults.SHARES)
+
+
+def test_refuses_what_is_no_batch():
+    with pytest.raises(ValueError, match="X must"):
+        defaults.recommended(np.zeros(5), np.zeros(5))
