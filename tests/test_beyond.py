@@ -76,6 +76,7 @@ def test_every_stream_has_the_paper_s_settings_for_it():
     assert build(days()).window == 90
     names = [method.name for method in Beyond(Selection()).methods()]
     assert names[0] == beyond.DEFAULTS
+    assert not any("," in name for name in names)  # `--methods` has commas between them
     assert {"AGP", "fast-AGP", "persistence", "KRLS-T"} <= set(names)
     for name in names[7:]:
         for stream in (toy_stream(0), days()):

@@ -122,3 +122,8 @@ def test_the_quantile_undoes_the_cdf(stretched):
 def test_refuses_levels_out_of_order(levels):
     with pytest.raises(ValueError, match="levels must increase"):
         Calibrated(LastKMean(), levels=levels)
+
+
+def test_refuses_a_prior_that_fits_no_trackers():
+    with pytest.raises(ValueError, match="prior must have one weight for each"):
+        Calibrated(LastKMean(), prior=[1.0, 1.0])

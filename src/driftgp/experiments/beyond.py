@@ -21,7 +21,7 @@ from driftgp.wrappers import Bank, Calibrated, Standardize
 
 Build = Callable[[Stream], Model[Any]]
 DEFAULTS = "driftgp defaults"
-BANK = "defaults, not calibrated"
+BANK = "defaults (not calibrated)"
 SETTING = (
     "The row of the defaults is `driftgp.defaults.recommended` with nothing but the warm-up samples of each stream; "
     "AGP, fast-AGP and the rivals have the settings of the published runs, those of load and sales on streams that the "
@@ -65,7 +65,7 @@ class Beyond(Experiment):
         return [
             Method(DEFAULTS, _defaults, fitted=True),
             Method(BANK, _bank, fitted=True),
-            *(Method(f"one λ, memory {share:g} T", _single(i), fitted=True) for i, share in enumerate(SHARES)),
+            *(Method(f"one λ ({share:g} T)", _single(i), fitted=True) for i, share in enumerate(SHARES)),
             *(Method(name, _by_stream(name), slow=known[name].slow, shared=known[name].shared) for name in known),
         ]
 

@@ -68,6 +68,7 @@ class Calibrated(Holding[CalibratedState]):
     model: Model[Any]
     rate: Array
     gains: Array  # J
+    log_prior: Array  # J
     memory: Array
     levels: tuple[float, ...] = eqx.field(static=True)
     symmetric: bool = eqx.field(static=True)
@@ -80,6 +81,7 @@ class Calibrated(Holding[CalibratedState]):
         symmetric: bool = True,
         rate: ArrayLike = 0.005,
         gains: ArrayLike | Sequence[float] = (0.0, 0.02, 0.1),
+        prior: ArrayLike | Sequence[float] | None = None,
         memory: ArrayLike = 0.98,
     ) -> None:
         """Hold a model.
@@ -91,6 +93,8 @@ class Calibrated(Holding[CalibratedState]):
                 too.
             rate: of the controllers, one over their time constant in samples.
             gains: of the trackers of the spread; 0 is a tracker that stays with the model's word.
+            prior: weights of the trackers where nothing speaks for any; by default each has a tenth of the one before,
+                for a quick tracker wavers, and a jump of the noise speaks loudly enough.
             memory: factor by which the past counts less with each unit of time in the trackers' weights.
         """
         self.model = model
@@ -98,6 +102,10 @@ class Calibrated(Holding[CalibratedState]):
         self.symmetric = bool(symmetric)
         self.rate = checks.between("rate", rate, 0.0, 1.0)
         self.gains = checks.between("gains", np.atleast_1d(gains), 0.0, 1.0, open_low=False)
+        shares = checks.between("prior", 0.1 ** np.arange(len(self.gains)) if prior is None else prior, 0.0, np.inf)
+        if shares.shape != self.gains.shape:
+            raise ValueError(f"prior must have one weight for each of {len(self.gains)} gains; got {shares.shape}")
+        self.log_prior = np.log(shares / np.sum(shares))
         self.memory = checks.between("memory", memory, 0.0, 1.0)
 
     # ---- the contract ------------------------------------------------------------------------------------------------
@@ -109,7 +117,7 @@ class Calibrated(Holding[CalibratedState]):
         return CalibratedState(
             inner=self.model.start(layout, X, y),
             log_s2=trackers,
-            log_weights=trackers,
+            log_weights=trackers + self.log_prior[:, None],
             offset=offset,
             layout=layout,
         )
@@ -127,7 +135,8 @@ class Calibrated(Holding[CalibratedState]):
         p = self.model.forecast(state.inner, x[None])
         z = jnp.where(observed, p.to_normal(jnp.where(observed, y, 0.0))[0], 0.0)  # P
         memory = self.memory**elapsed
-        log_weights = memory * state.log_weights + jnp.where(observed, spread.log_likelihood(state.log_s2, z), 0.0)
+        returned = memory * state.log_weights + (1.0 - memory) * self.log_prior[:, None]
+        log_weights = returned + jnp.where(observed, spread.log_likelihood(state.log_s2, z), 0.0)
         return replace(
             state,
             inner=self.model.learn(state.inner, x, y, elapsed),
