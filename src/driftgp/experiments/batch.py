@@ -123,7 +123,7 @@ def _score_once(shape: Packing, warmup: int) -> None:
     ones = np.ones(samples - warmup)
     leaves, structure = jax.tree.flatten(_program(shape, warmup).prediction)
     # increasing numbers will do for anything: intervals of increasing levels reach further and further
-    _result(structure.unflatten([(i + 1.0) * ones for i in range(len(leaves))]), ones)
+    _result(jax.tree.unflatten(structure, [(i + 1.0) * ones for i in range(len(leaves))]), ones)
 
 
 def _rows(job: Job, meter: "Meter") -> list[Row]:
