@@ -6,6 +6,7 @@ A new model writes that mathematics once, in `start`, `forecast` and `learn`, wh
 """
 
 import abc
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -121,21 +122,21 @@ class Model(eqx.Module, Generic[S]):
 
     def predict(self, state: S, X: ArrayLike) -> Prediction:
         """Distribution of new targets at the rows of X, N×D."""
-        if traced(self, state, X):
-            return _forecast(self, state, jnp.asarray(X))
-        X = checked_inputs(state.layout, X)
-        with jax.enable_x64(True):
-            prediction: Prediction = _compiled_forecast(self, state, X)
-        return jax.tree.map(np.asarray, prediction)
+        prediction: Prediction = self._at(state, X, _forecast, _compiled_forecast)
+        return prediction
 
     def covariance(self, state: S, X: ArrayLike) -> Array:
         """Joint covariance of new targets at the rows of X, N×N, or N×N×P for several outputs."""
+        covariance: Array = self._at(state, X, _joint, _compiled_joint)
+        return covariance
+
+    def _at(self, state: S, X: ArrayLike, bare: Callable[..., Any], compiled: Callable[..., Any]) -> Any:
         if traced(self, state, X):
-            return _joint(self, state, jnp.asarray(X))
+            return bare(self, state, jnp.asarray(X))
         X = checked_inputs(state.layout, X)
         with jax.enable_x64(True):
-            covariance: Array = _compiled_joint(self, state, X)
-        return jax.tree.map(np.asarray, covariance)
+            answer = compiled(self, state, X)
+        return jax.tree.map(np.asarray, answer)
 
     def update(self, state: S, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> S:
         """Learn from one sample (x of D, y a number or P) or from several rows, one after another.
