@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from driftgp.agp import AGP, FastAGP
+from driftgp.experiments.carried import CarriedAGP
 from driftgp.kernels import SE, Matern32
 from driftgp.model import Model
 from driftgp.rivals import AGPVSI, DTC, FITC, KRLST, OSGP, SVGP, WISKI, WVSGP, ExactWindow, LastKMean, Persistence
 from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize, Watched
 
 SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "noise": 0.1, "warmup_iterations": 5}
+PLACED = {name: value for name, value in SMALL.items() if name != "warmup_iterations"}
 DENSE = {name: value for name, value in SMALL.items() if name != "inducing"}
 CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
@@ -35,6 +37,7 @@ CATALOGUE: dict[str, Entry] = {
     "fast-AGP": Entry(lambda: FastAGP(kernel=Matern32([0.5, 0.8]), **SMALL)),
     "hybrid": Entry(lambda: AGP(SE(0.5), learn_every=3, relevance="cholesky", **SMALL)),
     "AGP with Adam carried along": Entry(lambda: AGP(SE(0.5), restart=False, **SMALL)),
+    "AGP with the averages of its warm-up": Entry(lambda: CarriedAGP(kernel=SE(0.5), **PLACED)),
     "windowless fast-AGP": Entry(
         lambda: FastAGP(kernel=SE(0.5), **SMALL | {"window": None}, forgetting=0.9, inducing_inputs=CORNERS)
     ),

@@ -303,7 +303,7 @@ class AGP(Model[AGPState]):
         # Algorithm 2, update model parameters
         optimizer = self._optimizer()
         climb = learning.ascend(
-            lambda h, u: self._bound(h, points, state.window, newest=u) + self._log_prior(h),
+            lambda h, u: self.objective(h, points, state.window, newest=u) + self._log_prior(h),
             h,
             x,
             optimizer,
@@ -331,7 +331,8 @@ class AGP(Model[AGPState]):
     def _grams(self, h: Hyperparameters, points: Inducing, memory: Window, newest: Array | None = None) -> Any:
         return inducing.grams(h.kernel, points, memory.X, *self._jitters(memory.w), newest)
 
-    def _bound(self, h: Hyperparameters, points: Inducing, memory: Window, newest: Array | None = None) -> Array:
+    def objective(self, h: Hyperparameters, points: Inducing, memory: Window, newest: Array | None = None) -> Array:
+        """F of a window for any hyperparameters and points, from scratch: what gradient steps make larger."""
         Kuu, Kux = self._grams(h, points, memory, newest)
         return bound.bound(Kuu, bound.statistics(Kux, h.kernel(memory.X), memory.w, memory.y), h.noise)
 
@@ -395,7 +396,7 @@ class AGP(Model[AGPState]):
         free = points.U if self.learn_inducing else ()
         climb = learning.ascend(
             lambda h, U: (
-                self._bound(h, replace(points, U=U) if self.learn_inducing else points, memory) + self._log_prior(h)
+                self.objective(h, replace(points, U=U) if self.learn_inducing else points, memory) + self._log_prior(h)
             ),
             h,
             free,

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from driftgp import bound, inducing, learning
+from driftgp import learning
 from driftgp.agp import AGP, AGPState
 from driftgp.learning import Hyperparameters
 from driftgp.model import Layout, Model
@@ -51,12 +51,9 @@ class CarriedAGP(Model[AGPState]):
     def start(self, layout: Layout, X: Array, y: Array) -> AGPState:
         """Warm up from where the model starts, and keep the averages."""
         begin = self.model.start(layout, X, y)
-        jitters = (jnp.asarray(self.model.jitter, X.dtype), jnp.asarray(self.model.absolute_jitter, X.dtype))
 
         def objective(h: Hyperparameters, _: Any) -> Array:
-            memory = begin.window
-            Kuu, Kux = inducing.grams(h.kernel, begin.points, memory.X, *jitters)
-            return bound.bound(Kuu, bound.statistics(Kux, h.kernel(memory.X), memory.w, memory.y), h.noise)
+            return self.model.objective(h, begin.points, begin.window)
 
         adam = adam_for_old_parameters(RATE)
         h = begin.hyperparameters
