@@ -25,6 +25,15 @@ def real_data(name: str) -> Path:
     return directory
 
 
+def published_run(seed: int) -> dict[str, np.ndarray]:
+    """What was kept of the published toy run of a seed; the test is skipped where it is not."""
+    path = SHARED / "reference" / f"toy_seed{seed}.npz"
+    if not path.is_file():
+        pytest.skip(f"the published toy runs are not at {path.parent}")
+    with np.load(path) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
 def write_xlsx(path: Path, sheets: dict[str, Iterable[Row]], leave_dates_unformatted: bool = False) -> Path:
     """A workbook whose sheets hold these rows, dates as spreadsheets store them."""
     xlsxwriter = pytest.importorskip("xlsxwriter", reason="xlsxwriter makes the workbooks of this test")

@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 from driftgp.data import toy_signal, toy_stream, toy_streams, toy_times
-from tests.data_files import SHARED
+from tests.data_files import published_run
 
 
 @pytest.fixture(scope="module", params=range(5))
 def published(request):
-    path = SHARED / "reference" / f"toy_seed{request.param}.npz"
-    if not path.is_file():
-        pytest.skip(f"the published toy streams are not at {path.parent}")
-    with np.load(path) as archive:
-        return request.param, {name: archive[name] for name in ("X", "y", "f_clean")}
+    return request.param, published_run(request.param)
 
 
 def test_seed_k_is_the_published_stream_of_seed_k(published):

@@ -11,7 +11,7 @@ import pytest
 from driftgp import evaluate
 from driftgp.agp import AGP
 from driftgp.data import toy_streams
-from tests.data_files import SHARED
+from tests.data_files import published_run
 
 OPTIMISED = True  # see conftest.py
 
@@ -34,11 +34,7 @@ def what_the_reference_kept(state):
 
 @pytest.fixture(scope="module", params=range(5))
 def reference(request):
-    path = SHARED / "reference" / f"toy_seed{request.param}.npz"
-    if not path.is_file():
-        pytest.skip(f"the published runs are not at {path.parent}")
-    with np.load(path) as archive:
-        return {name: archive[name] for name in archive.files}
+    return published_run(request.param)
 
 
 @pytest.mark.parametrize(("name", "learn_every"), [("agp", 1), ("fast", 0)])
