@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftgp import AGP, FastAGP, checkpoint, files
+from driftgp.fingerprint import portrait
 from driftgp.kernels import SE, Matern32, Periodic
 from driftgp.model import Layout
 from driftgp.wrappers import CarryForward, Standardize, Watched
@@ -144,6 +145,13 @@ def test_refuses_a_state_of_another_model():
 def test_another_model_is_refused_and_the_difference_named(data, other, difference):
     with pytest.raises(ValueError, match=f"checkpoint is of another model: .*{difference}"):
         checkpoint.from_bytes(other, data)
+
+
+def test_a_setting_that_came_later_counts_only_where_it_is_on():
+    """What was stored before AGP could limit outliers is of the same model as long as the limit is off."""
+    assert "outliers" not in portrait(AGP())
+    assert "outliers" in portrait(AGP(outliers=4.0))
+    assert portrait(AGP(outliers=4.0)) != portrait(AGP(outliers=5.0))
 
 
 def test_optimisers_differ_by_what_they_were_made_with():
