@@ -167,6 +167,18 @@ def test_the_published_step_is_of_one_size_in_the_gradient_s_direction(climbed):
     np.testing.assert_allclose(np.asarray(after.points.U[M - 1]) - X[T], 0.05 * np.sign(by_x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("largest", [10.0, 0.01])
+def test_a_natural_step_is_the_gradient_over_the_samples_information_within_a_limit(climbed, largest):
+    """And leaves the newest point at its sample."""
+    _, theta, by_theta, _, _ = climbed
+    model = AGP(KERNEL, **SMALL, natural=0.7, rate=largest, prior=3.0)
+    after = model.update(model.init(X[:T], Y[:T]), X[T], Y[T])  # at its centre the prior adds nothing to the gradient
+    n = np.sum(np.asarray(after.window.w))
+    step = np.clip(0.7 * by_theta / (n / 2 + 1 / 9), -largest, largest)
+    np.testing.assert_allclose(log_parameters(after) - theta, step, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(np.asarray(after.points.U[M - 1]), X[T])
+
+
 def test_the_other_points_stay_where_they_are():
     model = AGP(KERNEL, **SMALL)
     before = model.init(X[:T], Y[:T])

@@ -217,6 +217,21 @@ def test_the_derivative_rule_of_the_statistics_is_autodiff(outputs):
     assert_close(our_back(cotangent), back(cotangent), 1e-12)
 
 
+def test_statistics_with_one_new_row_are_those_from_scratch_and_so_is_their_derivative():
+    p = Problem()
+    new = np.arange(M) == 2
+    known = p.statistics().Phi * ~new * ~new[:, None] + 7.0 * new
+    data = p.Kux, p.kxx, p.w, p.y[:, None]
+    weights = [np.random.default_rng(1).normal(size=leaf.shape) for leaf in jax.tree.leaves(p.statistics())]
+
+    def score(statistics, data):
+        return sum(jnp.sum(a * b) for a, b in zip(jax.tree.leaves(statistics(*data)), weights, strict=True))
+
+    scratch = jax.value_and_grad(partial(score, bound.statistics))(data)
+    renewed = jax.value_and_grad(partial(score, lambda *data: bound.renewed(*data, known, new)))(data)
+    assert_close(renewed, scratch, 1e-12)
+
+
 def dense_objective(p, theta, U, y):
     """F of hyperparameters and inducing inputs by N×N matrices, differentiable throughout."""
     kernel = Matern32(jnp.exp(theta[:2]), jnp.exp(theta[2]))

@@ -91,7 +91,10 @@ def with_settings(model: Any, factor: float) -> Any:
 
 
 def compilations() -> int:
-    programs = contract._compiled_start, contract._compiled_forecast, contract._compiled_learn, evaluate._compiled
+    programs = (
+        *(contract._compiled_start, contract._compiled_forecast, contract._compiled_learn, contract._whole_learn),
+        *(evaluate._compiled, evaluate._whole),
+    )
     return sum(program._cache_size() for program in programs)
 
 

@@ -51,6 +51,8 @@ SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "warmup_iterations": 0}
         ({"rate": np.inf}, r"rate must lie in \(0, inf\); got inf"),
         ({"warmup_rate": -0.05}, r"warmup_rate must lie in \(0, inf\); got -0.05"),
         ({"rate": 0.1, "optimizer": optax.sgd(0.1)}, "rate must be left out when an optimizer is given.*; got 0.1"),
+        ({"natural": 1.0, "optimizer": optax.sgd(0.1)}, "natural must be left out when an optimizer is given; got 1.0"),
+        ({"natural": -1.0}, "natural must"),
         ({"optimizer": "adam"}, "optimizer must be an optax optimiser.*; got 'adam'"),
         ({"threshold": -1e-4}, r"threshold must lie in \[0, 1\]; got -0.0001"),
         ({"threshold": 1.5}, r"threshold must lie in \[0, 1\]; got 1.5"),

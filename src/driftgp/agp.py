@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax import Array
+from jax import Array, lax
 from jax.typing import ArrayLike
 
 from driftgp import bound, checks, inducing, learning, settings, window
@@ -70,6 +70,7 @@ class AGP(Model[AGPState]):
     absolute_jitter: Array
     prior: Array | None
     outliers: Array | None = eqx.field(metadata={"later": True})
+    natural: Array | None = eqx.field(metadata={"later": True})
     inducing_inputs: Any
     inducing: int = eqx.field(static=True)
     window: int | None = eqx.field(static=True)
@@ -96,6 +97,7 @@ class AGP(Model[AGPState]):
         learn_every: int = 1,
         iterations: int = 1,
         rate: ArrayLike | None = None,
+        natural: ArrayLike | None = None,
         optimizer: optax.GradientTransformation | None = None,
         restart: bool = True,
         threshold: ArrayLike = 1e-4,
@@ -124,6 +126,9 @@ class AGP(Model[AGPState]):
             learn_every: samples from one gradient step to the next; 0 takes none after the warm-up.
             iterations: gradient steps each time.
             rate: size of the published step, 0.05 by default.
+            natural: η, for natural steps in place of the published ones: η g / (n/2 + prior⁻²) in each logarithm, for
+                its gradient g and n = Σw, and `rate` at most; 1 is usual, with a rate of 0.2. The newest inducing
+                point then stays at its sample, where it is as good, and the derivative in it is saved.
             optimizer: any optax optimiser, with its own learning rate, in place of the published step.
             restart: start the optimiser afresh at every sample, as published, or carry its state along.
             threshold: r_th, the share of the largest relevance below which a point is dropped.
@@ -158,6 +163,9 @@ class AGP(Model[AGPState]):
             raise ValueError(f"optimizer must be an optax optimiser, such as optax.adam(0.01); got {optimizer!r}")
         if optimizer is not None and rate is not None:
             raise ValueError(f"rate must be left out when an optimizer is given, which has its own; got {rate!r}")
+        if optimizer is not None and natural is not None:
+            raise ValueError(f"natural must be left out when an optimizer is given; got {natural!r}")
+        self.natural = None if natural is None else checks.between("natural", natural, 0.0, np.inf)
         self.rate = checks.between("rate", 0.05 if rate is None else rate, 0.0, np.inf)
         self.optimizer = optimizer
         self.restart = bool(restart)
@@ -199,7 +207,7 @@ class AGP(Model[AGPState]):
             Kux=Kux,
             statistics=s,
             posterior=q,
-            optimizer=() if self.restart else learning.begin(self._optimizer(), h, points.U[0]),
+            optimizer=() if self.restart else learning.begin(self._optimizer(s), h, self._free(points.U[0])),
             samples=jnp.zeros((), jnp.int32),
             skipped=skipped,
             repaired=q.repairs,
@@ -220,7 +228,12 @@ class AGP(Model[AGPState]):
         state = self._observe(state, x, y, self.forgetting**elapsed, observed)
         if self.learn_every == 0:
             return self._follow(state, x, observed)
-        due = observed & (state.samples % self.learn_every == 0)
+        if self.learn_every == 1:
+            # one truth for all members of a bank, which then need not choose one by one; the barrier keeps the compiler
+            # from merging the loops below with others on the same truth, which makes a step half as long again
+            due = lax.optimization_barrier(observed)
+        else:
+            due = observed & (state.samples % self.learn_every == 0)
         otherwise = _wait if self.learn_every == 1 else partial(self._follow, x=x, observed=observed)
         return only_if(~due, otherwise, only_if(due, partial(self._adapt, x=x), state))
 
@@ -277,7 +290,8 @@ class AGP(Model[AGPState]):
         memory, Kux = window.age(state.window, decay), state.Kux
         if self.window is not None:
             old = window.oldest(memory)
-            k_old = Kux[:, old.slot]  # M
+            # not read from Kux, or the compiler would copy all of it before it writes the new column
+            k_old = inducing.cross(kernel, state.points, old.x[None])[:, 0]  # M
             s = bound.absorb(s, k_old, kernel(old.x[None])[0], old.y, -old.w * arrival)
             memory = window.push(memory, x, y, observed, trust)
             Kux = Kux.at[:, old.slot].set(jnp.where(observed, k, k_old))
@@ -299,21 +313,22 @@ class AGP(Model[AGPState]):
         R = self._relevance(h.kernel, points, state.posterior.inverse_L, state.statistics.Phi)
         keep = inducing.survivors(R, points.used, self.threshold, self.inducing - 1)
         # Algorithm 2, add a new inducing point
-        points = inducing.append(inducing.remove(points, keep), x)
+        source, used = inducing.compaction(keep)
+        points = inducing.append(Inducing(points.U[source], used), x)
+        # hyperparameters and samples are those of Φ: all that is new to it is the row of x
+        Phi = inducing.remaining(state.statistics.Phi, source, used) if self.iterations == 1 else None
         # Algorithm 2, update model parameters
-        optimizer = self._optimizer()
+        optimizer, free, moves = self._optimizer(state.statistics), self._free(x), self.natural is None
         climb = learning.ascend(
-            lambda h, u: self.objective(h, points, state.window, newest=u) + self._log_prior(h),
+            lambda h, u: self.objective(h, points, state.window, u if moves else None, Phi) + self._log_prior(h),
             h,
-            x,
+            free,
             optimizer,
-            learning.begin(optimizer, h, x) if self.restart else state.optimizer,
+            learning.begin(optimizer, h, free) if self.restart else state.optimizer,
             self.iterations,
         )
-        h, points = (
-            self._above_jitter(climb.positive, state.statistics),
-            inducing.move_newest(points, climb.free),
-        )
+        h = self._above_jitter(climb.positive, state.statistics)
+        points = inducing.move_newest(points, climb.free) if moves else points
         # Algorithm 2, update predictive distribution with new parameters
         Kux, s, q = self._from_scratch(h, points, state.window)
         return replace(
@@ -331,10 +346,22 @@ class AGP(Model[AGPState]):
     def _grams(self, h: Hyperparameters, points: Inducing, memory: Window, newest: Array | None = None) -> Any:
         return inducing.grams(h.kernel, points, memory.X, *self._jitters(memory.w), newest)
 
-    def objective(self, h: Hyperparameters, points: Inducing, memory: Window, newest: Array | None = None) -> Array:
-        """F of a window for any hyperparameters and points, from scratch: what gradient steps make larger."""
+    def objective(
+        self,
+        h: Hyperparameters,
+        points: Inducing,
+        memory: Window,
+        newest: Array | None = None,
+        Phi: Array | None = None,
+    ) -> Array:
+        """F of a window for any hyperparameters and points: what gradient steps make larger.
+
+        Φ may be given, but for the newest point's row, where the hyperparameters have not moved yet.
+        """
         Kuu, Kux = self._grams(h, points, memory, newest)
-        return bound.bound(Kuu, bound.statistics(Kux, h.kernel(memory.X), memory.w, memory.y), h.noise)
+        data = Kux, h.kernel(memory.X), memory.w, memory.y
+        s = bound.statistics(*data) if Phi is None else bound.renewed(*data, Phi, points.newest)
+        return bound.bound(Kuu, s, h.noise)
 
     def _from_scratch(
         self, h: Hyperparameters, points: Inducing, memory: Window
@@ -413,8 +440,15 @@ class AGP(Model[AGPState]):
         start = learning.initial(self.kernel, self.noise, h.noise.shape[0], str(h.noise.dtype))
         return learning.log_prior(h, start, self.prior)
 
-    def _optimizer(self) -> optax.GradientTransformation:
+    def _optimizer(self, s: Statistics) -> optax.GradientTransformation:
+        if self.natural is not None:
+            information = 0.5 * s.n + (0.0 if self.prior is None else self.prior**-2)
+            return learning.natural(self.natural, self.rate, information)
         return learning.adam(self.rate) if self.optimizer is None else self.optimizer
+
+    def _free(self, newest: Array) -> Any:
+        """What a gradient step moves besides the hyperparameters: the newest point, or nothing."""
+        return newest if self.natural is None else ()
 
     def _jitters(self, like: Array) -> tuple[Array, Array]:
         relative = settings.default_jitter(like.dtype) if self.jitter is None else self.jitter

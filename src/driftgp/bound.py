@@ -77,6 +77,30 @@ def _statistics_backward(residuals: tuple[Array, ...], d: Statistics) -> tuple[A
 statistics.defvjp(_statistics_forward, _statistics_backward)
 
 
+@jax.custom_vjp
+def renewed(Kux: Array, kxx: Array, w: Array, y: Array, Phi: Array, new: Array) -> Statistics:
+    """`statistics`, where Φ is known already but for a new row (a mask, M): O(MT).
+
+    Its derivative is that of `statistics`: it is the same function, not a function of what is known.
+    """
+    phi = Kux @ (new.astype(w.dtype) @ (Kux * w))  # M
+    Phi = jnp.where(new[:, None], phi[None, :], jnp.where(new[None, :], phi[:, None], Phi))
+    return Statistics(jnp.sum(w), w @ y**2, Kux @ (w[:, None] * y), Phi, w @ kxx)
+
+
+def _renewed_forward(
+    Kux: Array, kxx: Array, w: Array, y: Array, Phi: Array, new: Array
+) -> tuple[Statistics, tuple[Array, ...]]:
+    return renewed(Kux, kxx, w, y, Phi, new), (Kux, kxx, w, y)
+
+
+def _renewed_backward(residuals: tuple[Array, ...], d: Statistics) -> tuple[Array | None, ...]:
+    return *_statistics_backward(residuals, d), None, None
+
+
+renewed.defvjp(_renewed_forward, _renewed_backward)
+
+
 def forget(s: Statistics, factor: Array) -> Statistics:
     """Shrink every weight by one factor."""
     return jax.tree.map(lambda value: factor * value, s)

@@ -1,15 +1,16 @@
 """Prequential evaluation: predict each sample before learning from it, and score what was predicted."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from jax.typing import ArrayLike
 
-from driftgp import checks
-from driftgp.loops import compile_outer
+from driftgp import checks, compiling, loops
+from driftgp.compiling import compile_outer, small
 from driftgp.model import Model, State, checked_rows
 from driftgp.prediction import Prediction
 
@@ -52,24 +53,38 @@ def prequential(
     X = checks.inputs("X", X, state.layout.inputs, gaps=state.layout.gaps)
     rows = checked_rows(state.layout, X, y, elapsed)
     with jax.enable_x64(True):
-        prediction, state, trace = _compiled(model, state, *rows, watch=watch)
+        prediction, state, trace = (_whole if small(state) else _compiled)(model, state, *rows, watch=watch)
     return Run(jax.tree.map(np.asarray, prediction), state, jax.tree.map(np.asarray, trace))
 
 
-def scan(model: Model[S], state: S, X: Array, y: Array, elapsed: Array, watch: Callable[[S], Any] | None = None) -> Run:
-    """Do what `prequential` does, as a pure function for use inside jit and vmap."""
+def scan(
+    model: Model[S],
+    state: S,
+    X: Array,
+    y: Array,
+    elapsed: Array,
+    watch: Callable[[S], Any] | None = None,
+    loop: Callable[..., Any] = loops.scan,
+) -> Run:
+    """Do what `prequential` does, as a pure function for use inside jit and vmap.
 
-    def step(state: S, row: tuple[Array, Array, Array]) -> tuple[S, tuple[Prediction, Any]]:
+    A program that is compiled as a whole may hand in `compiling.scan` as its loop.
+    """
+
+    def predict_and_learn(
+        model: Model[S], state: S, row: tuple[Array, Array, Array]
+    ) -> tuple[S, tuple[Prediction, Any]]:
         x, y, elapsed = row
         prediction = jax.tree.map(lambda value: value[0], model.predict(state, x[None]))
         seen = None if watch is None else watch(state)
         return model.update(state, x, y, elapsed), (prediction, seen)
 
-    state, (prediction, trace) = lax.scan(step, state, (X, y, elapsed))
+    state, (prediction, trace) = loop(predict_and_learn, model, state, (X, y, elapsed))
     return Run(prediction, state, trace)
 
 
 _compiled = compile_outer(scan, static_argnames="watch")
+_whole = compile_outer(partial(scan, loop=compiling.scan), whole=True, static_argnames="watch")
 
 
 # ---- scores: samples whose target is NaN do not count ----------------------------------------------------------------

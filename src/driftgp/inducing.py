@@ -160,6 +160,11 @@ def remove(points: Inducing, keep: Array) -> Inducing:
     return Inducing(points.U[source], filled)
 
 
+def remaining(Phi: Array, source: Array, used: Array) -> Array:
+    """Φ of the points that stay: slot m is filled from `source[m]`, or empty."""
+    return jnp.where(used[:, None] & used[None, :], Phi[source][:, source], 0.0)
+
+
 def append(points: Inducing, x: Array) -> Inducing:
     """Put a new point into the first free slot."""
     return Inducing(jnp.where(points.free[:, None], x, points.U), points.used | points.free)
@@ -195,8 +200,7 @@ def narrow(wide: Wide, keep: Array) -> tuple[Inducing, Array, Statistics]:
     """Go back to M slots, with the rows of the kept points."""
     points, Kux, s = wide
     chosen, used = (array[:-1] for array in compaction(keep))
-    Phi = jnp.where(used[:, None] & used[None, :], s.Phi[chosen][:, chosen], 0.0)
-    kept = replace(s, Phi=Phi, b=jnp.where(used[:, None], s.b[chosen], 0.0))
+    kept = replace(s, Phi=remaining(s.Phi, chosen, used), b=jnp.where(used[:, None], s.b[chosen], 0.0))
     return Inducing(points.U[chosen], used), jnp.where(used[:, None], Kux[chosen], 0.0), kept
 
 

@@ -76,6 +76,20 @@ def adam(rate: Array) -> optax.GradientTransformation:
     return optax.chain(optax.scale_by_adam(), optax.scale(-rate))
 
 
+def natural(rate: Array, largest: Array, information: Array) -> optax.GradientTransformation:
+    """Natural steps: the gradient over the information that the samples hold, none of them larger than `largest`.
+
+    n samples hold at most n/2 of information on the logarithm of a variance, noise or signal: with that for the
+    curvature, a step of rate 1 is Newton's where the samples are clear and a shorter one where they say little, so that
+    a parameter that is right stays where it is.
+    """
+
+    def update(gradient: Array, state: optax.OptState, _: Any = None) -> tuple[Array, optax.OptState]:
+        return jnp.clip(-rate * gradient / information, -largest, largest), state
+
+    return optax.GradientTransformation(lambda _: optax.EmptyState(), update)
+
+
 def begin(optimizer: optax.GradientTransformation, positive: Any, free: Any = ()) -> optax.OptState:
     """State of an optimiser that has not taken a step."""
     return optimizer.init(ravel_pytree((positive, free))[0])

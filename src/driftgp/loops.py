@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 Tree = TypeVar("Tree")
 
-# For calls from outside: the matrices of a step are small, and handing a part of one to another thread costs more
-# than computing it. Many models use the cores better, one thread each.
-compile_outer = partial(jax.jit, compiler_options={"xla_cpu_multi_thread_eigen": False})
+
+def scan(step: Callable[..., Any], shared: Any, carry: Any, rows: Any) -> tuple[Any, Any]:
+    """Take `step(shared, carry, row)` for every row, as `jax.lax.scan` does."""
+    return lax.scan(partial(step, shared), carry, rows)
 
 
 def only_if(condition: Array, function: Callable[[Tree], Tree], tree: Tree) -> Tree:

@@ -15,11 +15,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from jax.typing import ArrayLike
 
-from driftgp import checks
-from driftgp.loops import compile_outer
+from driftgp import checks, compiling, loops
+from driftgp.compiling import compile_outer, in_one_piece, small
 from driftgp.prediction import Prediction, traced
 
 
@@ -147,7 +147,7 @@ class Model(eqx.Module, Generic[S]):
             return _learn(self, state, jnp.asarray(x), jnp.asarray(y), jnp.asarray(elapsed))
         rows = checked_rows(state.layout, x, y, elapsed)
         with jax.enable_x64(True):
-            updated: S = _compiled_learn(self, state, *rows)
+            updated: S = (_whole_learn if small(state) else _compiled_learn)(self, state, *rows)
         return updated
 
 
@@ -181,22 +181,31 @@ def _joint(model: Model[S], state: S, X: Array) -> Array:
     return covariance if state.layout.outputs else covariance[..., 0]
 
 
-def _learn(model: Model[S], state: S, x: Array, y: Array, elapsed: Array) -> S:
-    model, x, y, elapsed = _in_precision(state.layout.dtype, (model, x, y, elapsed))
-
-    def one(state: S, row: tuple[Array, Array, Array]) -> tuple[S, None]:
-        x, y, elapsed = row
+def _learn(
+    model: Model[S],
+    state: S,
+    x: Array,
+    y: Array,
+    elapsed: Array,
+    whole: Callable[..., Any] = lambda step: step,
+    loop: Callable[..., Any] = loops.scan,
+) -> S:
+    def one(model: Model[S], state: S, row: tuple[Array, Array, Array]) -> tuple[S, None]:
+        model, x, y, elapsed = _in_precision(state.layout.dtype, (model, *row))
         return model.learn(state, x, jnp.reshape(y, state.layout.columns), elapsed), None
 
     if x.ndim == 1:
-        return one(state, (x, y, elapsed))[0]
-    return lax.scan(one, state, (x, y, jnp.broadcast_to(elapsed, x.shape[:1])))[0]
+        learned: S = whole(one)(model, state, (x, y, elapsed))[0]
+    else:
+        learned = loop(one, model, state, (x, y, jnp.broadcast_to(elapsed, x.shape[:1])))[0]
+    return learned
 
 
 _compiled_start = compile_outer(_start)
 _compiled_forecast = compile_outer(_forecast)
 _compiled_joint = compile_outer(_joint)
 _compiled_learn = compile_outer(_learn)
+_whole_learn = compile_outer(partial(_learn, whole=in_one_piece, loop=compiling.scan), whole=True)
 
 
 # ---- checks of direct calls ----------------------------------------------------------------------------------------

@@ -35,6 +35,11 @@ class Packing:
         return tuple(sorted({dtype for _, dtype in self.leaves}))
 
     @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Entries of each vector."""
+        return tuple(sum(math.prod(shape) for shape, dtype in self.leaves if dtype == vector) for vector in self.dtypes)
+
+    @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """The leaves' places, in order."""
         ends = [0] * len(self.dtypes)
@@ -83,5 +88,6 @@ def unpack(packing: Packing, packed: Sequence[Any]) -> Any:
 
 def vectors(packing: Packing) -> tuple[jax.ShapeDtypeStruct, ...]:
     """Shapes of the vectors of a packed tree."""
-    sizes = [max(piece.stop for piece in packing.pieces if piece.vector == i) for i in range(len(packing.dtypes))]
-    return tuple(jax.ShapeDtypeStruct((size,), dtype) for size, dtype in zip(sizes, packing.dtypes, strict=True))
+    return tuple(
+        jax.ShapeDtypeStruct((size,), dtype) for size, dtype in zip(packing.sizes, packing.dtypes, strict=True)
+    )

@@ -10,6 +10,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from driftgp.loops import only_if
+
 
 class Window(eqx.Module):
     """Samples in a ring of T slots."""
@@ -64,10 +66,15 @@ def oldest(window: Window) -> Oldest:
 
 def push(window: Window, x: Array, y: Array, observed: Array, weight: Array | float = 1.0) -> Window:
     """Put a sample, of weight 1 unless told otherwise, in the place of the oldest; without one change nothing."""
-    slot, x_old, y_old, w_old = oldest(window)
-    return Window(
-        X=window.X.at[slot].set(jnp.where(observed, x, x_old)),
-        y=window.y.at[slot].set(jnp.where(observed, y, y_old)),
-        w=window.w.at[slot].set(jnp.where(observed, weight, w_old)),
-        cursor=(slot + observed) % window.size,
-    )
+
+    def put(window: Window) -> Window:
+        slot = window.cursor
+        return Window(
+            X=window.X.at[slot].set(x),
+            y=window.y.at[slot].set(y),
+            w=window.w.at[slot].set(weight),
+            cursor=(slot + 1) % window.size,
+        )
+
+    # to write either the new row or the old one, the compiler would copy the window first
+    return only_if(observed, put, window)

@@ -79,7 +79,7 @@ class Calibrated(Holding[CalibratedState]):
         *,
         levels: tuple[float, ...] = LEVELS,
         symmetric: bool = True,
-        rate: ArrayLike = 0.005,
+        rate: ArrayLike = 0.007,
         gains: ArrayLike | Sequence[float] = (0.0, 0.02, 0.1),
         prior: ArrayLike | Sequence[float] | None = None,
         memory: ArrayLike = 0.98,
