@@ -377,10 +377,21 @@ def test_a_config_file_holds_the_same_settings_and_the_command_line_wins(file, t
     assert settings_from(read_config("run.toml")).seasonal_lags == (24,)
 
 
+def test_a_row_without_a_key_is_named_by_line_and_column(file, monkeypatch, capsys):
+    lines = table(60).splitlines()
+    lines[41] = "2024-01-03T00:00,1,1, null"
+    file.write_text("\n".join(lines))
+    said = refused(monkeypatch, capsys, file.name, *COMMAND, "--features", "x", "--group", "key")
+    assert "table.csv, line 42, column 'key' is ' null': expected a key" in said
+
+
 def test_several_series_are_shown_worst_first(file, tmp_path):
     file.write_text(table(120, keys=3))
     result = run(file, *COMMAND, "--group", "key", "--json", "--plot", "out.png", "--output", "out.csv")
-    assert [row["series"] for row in json.loads(result.stdout)] == ["k0", "k1", "k2", "all"]
+    *series, total = json.loads(result.stdout)
+    assert total["series"] == "all"
+    assert {row["series"] for row in series} == {"k0", "k1", "k2"}
+    assert series == sorted(series, key=lambda row: -row["relative"])
     assert (tmp_path / "out.png").read_bytes().startswith(PNG)
     shown = predictions.read_predictions(tmp_path / "out.csv")
     shown.mean[shown.group == "k2"] += 100.0

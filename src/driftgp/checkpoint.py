@@ -9,16 +9,13 @@ bits.
 On a machine whose arithmetic rounds differently (another processor, another release of XLA) the sum would not come
 out. A digest of the state's bits tells; the state is then what `complete` gives there, equal up to rounding.
 
-Layout, little-endian: magic, version, length of the header, length of the payload; header (JSON, compressed); payload
-(the bytes of equal significance together, each such plane compressed if that helps); SHA-256 of everything before it.
-Nothing in it is ever executed.
+In the payload of its envelope the bytes of equal significance stand together, each such plane compressed if that helps.
 """
 
 import functools
 import hashlib
 import json
 import os
-import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -28,6 +25,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import jax
 import numpy as np
 
+from driftgp.envelope import Envelope
 from driftgp.files import write_atomically
 from driftgp.fingerprint import first_difference, portrait
 from driftgp.model import Layout, Model, State
@@ -37,10 +35,7 @@ S = TypeVar("S", bound=State)
 Vectors = tuple[np.ndarray, ...]
 
 VERSION = 1
-_MAGIC = b"\x89driftgp"  # not ASCII, so that no text file begins like it
-_FRAME = struct.Struct("<8sHIQ")
-_DIGEST = 32
-_LARGEST_HEADER = 1 << 26
+_ENVELOPE = Envelope("checkpoint", b"\x89driftgp", VERSION, largest_header=1 << 26)
 # Rows of the pretended warm-up from which a state's shapes are found: enough for every model to start.
 _ROWS = 16
 
@@ -236,40 +231,18 @@ def _bounded(block: bytes, size: int) -> bytes:
 
 
 def _seal(header: bytes, payload: bytes) -> bytes:
-    body = _FRAME.pack(_MAGIC, VERSION, len(header), len(payload)) + header + payload
-    return body + hashlib.sha256(body).digest()
+    return _ENVELOPE.seal(header, [payload])
 
 
 def _open(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and payload, once magic, version, length and checksum are right."""
-    if data[: len(_MAGIC)] != _MAGIC:
-        raise ValueError(f"data must be a driftgp checkpoint, which begins with {_MAGIC!r}; got {data[:8]!r}")
-    if len(data) < _FRAME.size:
-        raise ValueError(f"checkpoint is truncated: it has {len(data)} bytes")
-    _, version, header_length, payload_length = _FRAME.unpack_from(data)
-    if version != VERSION:
-        raise ValueError(f"checkpoint has version {version}; this release of driftgp reads version {VERSION}")
-    whole = _FRAME.size + header_length + payload_length + _DIGEST
-    if len(data) != whole:
-        raise ValueError(f"checkpoint is truncated or has grown: it should have {whole} bytes and has {len(data)}")
-    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
-        raise ValueError("checkpoint is damaged: its checksum does not match")
-    end = _FRAME.size + header_length
-    return _header(data[_FRAME.size : end]), data[end:-_DIGEST]
-
-
-def _header(compressed: bytes) -> dict[str, Any]:
-    try:
-        inflator = zlib.decompressobj()
-        header = json.loads(inflator.decompress(compressed, _LARGEST_HEADER))
-    except (zlib.error, ValueError, RecursionError) as error:
-        raise ValueError(f"checkpoint is damaged: its header cannot be read ({error})") from error
-    if not isinstance(header, dict) or not {"layout", "model", "blocks", "bits", "extra"} <= set(header):
+    """Header and payload, once the envelope is whole and the header has what a checkpoint's has."""
+    header, payload = _ENVELOPE.open(data)
+    if not {"layout", "model", "blocks", "bits", "extra"} <= set(header):
         raise ValueError("checkpoint is damaged: its header is not complete")
     blocks = header["blocks"]
     if not isinstance(blocks, list) or not all(type(length) is int and length >= 0 for length in blocks):
         raise ValueError("checkpoint is damaged: its header has no list of parts")
-    return header
+    return header, bytes(payload)
 
 
 def _layout(stored: Any) -> Layout:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from driftgp.data.predictions import Predictions
 
 STRETCH = 24 * 10  # rows shown as they are
-PANELS = 8  # series shown at most
+PANELS = 40  # series shown at most
+FEW = 8  # series that have room in two columns
 
 
 def run_figure(predictions: Predictions, target: str, level: float, horizon: int = 1) -> Figure:
@@ -55,14 +56,20 @@ def groups_figure(
     from matplotlib.figure import Figure
 
     groups = worst_first(predictions, list(scores))[:most]
+    few = len(groups) <= FEW
+    columns, width, height = (2, 9.0, 1.9) if few else (4, 13.0, 1.5)
+    rows = -(-len(groups) // columns)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 1.0 + 1.9 * ((len(groups) + 1) // 2)), layout="constrained")
-        panels = figure.subplots((len(groups) + 1) // 2, 2, squeeze=False).ravel()
+        figure = Figure(figsize=(width, 1.0 + height * rows), layout="constrained")
+        panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, group in zip(panels, groups, strict=False):
             _stretch(axes, _predicted(predictions.of(group)), level, rows=STRETCH // 3)
             own = scores[group]
-            axes.set_title(f"{_short(group)}: RMSE {own['rmse']:.3g}, coverage {own['coverage']:.1%}")
-            axes.tick_params(axis="x", labelsize=8)
+            axes.set_title(
+                f"{_short(group, 30 if few else 14)}: RMSE {own['rmse']:.3g}, coverage {own['coverage']:.1%}",
+                fontsize=None if few else 9,
+            )
+            axes.tick_params(axis="both" if not few else "x", labelsize=8 if few else 7)
         for axes in panels[len(groups) :]:
             axes.set_axis_off()
         shown = f"{len(groups)} of {len(scores)} series" if len(scores) > len(groups) else "all series"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import time as clock
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +26,7 @@ EVERYTHING = (
     Column("predicted", "predicted", "{:d}"),
     Column("rmse", "RMSE", "{:.4g}"),
     Column("mse", "MSE", "{:.4g}"),
+    Column("relative", "rel. MSE", "{:.3f}"),
     Column("mae", "MAE", "{:.4g}"),
     Column("coverage", "coverage", "{:.1%}"),
     Column("width", "width", "{:.4g}"),
@@ -33,6 +36,7 @@ EVERYTHING = (
     Column("alarms", "alarms", "{:d}"),
 )
 ON_SCREEN = ("series", "rows", "predicted", "rmse", "mae", "coverage", "width", "alarms")
+OF_SERIES = ("series", "predicted", "relative", "rmse", "mae", "coverage", "alarms")
 SERIES_SHOWN = 20
 INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
 EVERY = 1000  # rows between checkpoints of a file; a live stream has one after every row
@@ -301,6 +305,9 @@ class _Job:
         scores = self.runner.summary()
         total = {"series": "all", **scores.pop("")}
         series = [{"series": group, **own} for group, own in scores.items()] if self.settings.group else []
+        series.sort(key=lambda own: math.inf if math.isnan(own["relative"]) else -own["relative"])  # worst first
+        if series:  # of all together it would be a share of the differences between series too
+            total["relative"] = statistics.median(own["relative"] for own in series)
         read = self.runner.rows - self.at_first
         pace = f"{read} rows in {seconds:.1f} s, compiling included" if read else "no new rows"
         if self.on_screen:
@@ -308,12 +315,14 @@ class _Job:
         elif as_json:
             console.print_json(EVERYTHING, [*series, total])
         else:
-            more = f"; {len(series) - SERIES_SHOWN} series not shown" if len(series) > SERIES_SHOWN else ""
+            more = f"; worst {SERIES_SHOWN} of {len(series)} series shown" if len(series) > SERIES_SHOWN else ""
+            columns = OF_SERIES if series else ON_SCREEN
+            note = "\nrel. MSE: share of the targets' variance, worst series first (all: the median)" if series else ""
             console.print_table(
-                [column for column in EVERYTHING if column.key in ON_SCREEN],
+                [column for column in EVERYTHING if column.key in columns],
                 [*series[:SERIES_SHOWN], total],
                 title=f"{self.settings.target} by {self.settings.model}, {self._ahead()} ahead",
-                caption=f"{pace}{more}\ncoverage: share of targets inside their {self.settings.level:.0%} interval",
+                caption=f"{pace}{more}\ncoverage: share of targets in their {self.settings.level:.0%} interval{note}",
             )
 
     def _ahead(self) -> str:

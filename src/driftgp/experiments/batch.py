@@ -1,6 +1,6 @@
 """Many models on many streams: one compiled program for all that have one shape, on as many threads as wanted.
 
-XLA lets go of Python's lock while it computes, so threads are enough to use all cores.
+A fleet would do as well, but for one thing: here the time of every run by itself is part of the result.
 """
 
 import threading
@@ -15,7 +15,9 @@ import jax
 import numpy as np
 from jax import Array
 
-from driftgp import evaluate
+from driftgp import compiling, evaluate, loops
+from driftgp.compiling import compile_outer, small
+from driftgp.cores import each
 from driftgp.experiments.tasks import Task
 from driftgp.model import Model
 from driftgp.packing import Packing, packing_of
@@ -82,8 +84,7 @@ def prepare(shapes: Sequence[Shape], threads: int, done: Progress = lambda: None
         _score_once(*shape)
         done()
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(compile_one, shapes))
+    each(compile_one, shapes, threads)
 
 
 def _arrays(job: Job) -> tuple[Any, ...]:
@@ -109,11 +110,15 @@ def _program(shape: Packing, warmup: int) -> Program:
 
     def follow(model: Model[Any], X: Array, y: Array, elapsed: Array) -> Prediction:
         state = model.init(X[:warmup], y[:warmup])
-        return evaluate.scan(model, state, X[warmup:], y[warmup:], elapsed[warmup:]).prediction
+        return evaluate.scan(model, state, X[warmup:], y[warmup:], elapsed[warmup:], loop=loop).prediction
 
     leaves = [jax.ShapeDtypeStruct(size, dtype) for size, dtype in shape.leaves]
+    arguments = jax.tree.unflatten(shape.structure, leaves)
     with jax.enable_x64(True):
-        lowered = jax.jit(follow).lower(*jax.tree.unflatten(shape.structure, leaves))
+        model, X, y, _ = arguments
+        whole = small(jax.eval_shape(lambda model, X, y: model.init(X[:warmup], y[:warmup]), model, X, y))
+        loop = compiling.scan if whole else loops.scan
+        lowered = compile_outer(follow, whole=whole).lower(*arguments)
         return Program(lowered.compile(), lowered.out_info)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from driftgp import checkpoint
 from driftgp.features import Features, History
+from driftgp.runner.crew import Crew, Member
 from driftgp.runner.loop import Forecast, Step, advance
 from driftgp.runner.models import build_model
 from driftgp.runner.reach import Reach
@@ -43,6 +44,13 @@ class Waiting(NamedTuple):
     interval: float  # time since the row before, NaN without times
 
 
+class Prepared(NamedTuple):
+    """Rows received."""
+
+    steps: list[Step]  # of the rows since the model started
+    flags: list[list[str]]
+
+
 class Lane:
     """A series: rows in, answers out.
 
@@ -62,27 +70,43 @@ class Lane:
         self.scores = Scores()
         self.reach = Reach(settings.level, settings.horizon)
         self.model: Any = None
-        self.state: Any = None
+        self.state: Any = None  # or that of the member
+        self.member: Member | None = None  # where the model is one of a crew
         self._blob = b""  # of the state, while it has not changed
 
     # ---- rows
 
     def take(self, samples: list[Sample]) -> list[Answer]:
         """Answer rows, in their order."""
+        prepared = self.prepare(samples)
+        return self.answer(samples, prepared, self._advance(prepared.steps))
+
+    def prepare(self, samples: list[Sample]) -> "Prepared":
+        """Receive rows, and say what the model is to do."""
         steps: list[Step] = []
         flags: list[list[str]] = []
-        began = len(samples)
-        for index, sample in enumerate(samples):
+        for sample in samples:
             row, remarks = self._receive(sample)
             flags.append(remarks)
             step = self._step(row)
             if step is None:
                 remarks.insert(0, "warmup")
             else:
-                began = min(began, index)
                 steps.append(step)
-        forecasts = [NOTHING] * began + self._advance(steps)
-        return [self._answer(*each) for each in zip(samples, forecasts, flags, strict=True)]
+        if steps:
+            self._blob = b""
+        return Prepared(steps, flags)
+
+    def answer(self, samples: list[Sample], prepared: "Prepared", forecasts: list[Forecast]) -> list[Answer]:
+        """Answer rows with what the model said of the last of them; before it started there is nothing to say."""
+        forecasts = [NOTHING] * (len(samples) - len(forecasts)) + forecasts
+        return [self._answer(*each) for each in zip(samples, forecasts, prepared.flags, strict=True)]
+
+    def join(self, crew: Crew) -> Member | None:
+        """Have the model work in a crew from now on, if it has started."""
+        if self.member is None and self.model is not None:
+            self.member, self.state = crew.enrol(self.model, self.state), None
+        return self.member
 
     def _receive(self, sample: Sample) -> tuple[Waiting, list[str]]:
         """Turn a sample into inputs, and remember it."""
@@ -134,7 +158,6 @@ class Lane:
     def _advance(self, steps: list[Step]) -> list[Forecast]:
         if not steps:
             return []
-        self._blob = b""
         self.state, forecasts = advance(self.model, self.state, steps, self.settings.level)
         return forecasts
 
@@ -184,7 +207,7 @@ class Lane:
     def blob(self) -> bytes:
         """The model's state, or nothing if there is none."""
         if self.model is not None and not self._blob:
-            self._blob = checkpoint.to_bytes(self.model, self.state)
+            self._blob = checkpoint.to_bytes(self.model, self.state if self.member is None else self.member.state)
         return self._blob
 
     @classmethod

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from driftgp.cores import each
 from driftgp.data.rows import Row, Rows
 from driftgp.runner import bundle
+from driftgp.runner.crew import Crew
 from driftgp.runner.lane import Answer, Lane
 from driftgp.runner.loop import CAPACITY
 from driftgp.runner.models import build_model
@@ -71,6 +73,7 @@ class Runner:
         self._rows, self._complain = rows, complain or (lambda _: None)
         self._source = self._readable()
         self._digest = hashlib.blake2b(digest_size=16)
+        self._crew = Crew(settings.level)
         self.rows = 0
         self.left_out = 0
         if saved is None:
@@ -140,12 +143,25 @@ class Runner:
         places: dict[str, list[int]] = {}
         for place, sample in enumerate(samples):
             places.setdefault(sample.group, []).append(place)
-        answers: dict[int, Answer] = {}
-        for group, own in places.items():
+        for group in places:
             if group not in self.lanes:
                 self.lanes[group] = Lane(self.settings, self.features)
-            answers |= zip(own, self.lanes[group].take([samples[place] for place in own]), strict=True)
+        own = {group: [samples[place] for place in where] for group, where in places.items()}
+        taken = self._together(own) if self.settings.group else {g: self.lanes[g].take(rows) for g, rows in own.items()}
+        answers = {place: answer for group in places for place, answer in zip(places[group], taken[group], strict=True)}
         return [answers[place] for place in range(len(samples))]
+
+    def _together(self, samples: dict[str, list[Sample]]) -> dict[str, list[Answer]]:
+        """Several series at once: each starts by itself, on a core of its own, and they work as a crew."""
+        lanes = {group: self.lanes[group] for group in samples}
+        prepared = dict(zip(lanes, each(lambda group: lanes[group].prepare(samples[group]), lanes), strict=True))
+        working = [group for group in lanes if prepared[group].steps]
+        members = [member for group in working if (member := lanes[group].join(self._crew)) is not None]
+        forecasts = dict(zip(working, self._crew.advance(members, [prepared[g].steps for g in working]), strict=True))
+        return {
+            group: lane.answer(samples[group], prepared[group], forecasts.get(group, []))
+            for group, lane in lanes.items()
+        }
 
     # ---- results
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from driftgp.data.rows import Row, Rows, as_date, as_moment, as_number
+from driftgp.data.rows import BLANK, Row, Rows, as_date, as_moment, as_number
 from driftgp.features import Features
 from driftgp.runner.settings import SECONDS, Settings
 
@@ -97,11 +97,19 @@ class Interpreter:
             time=self._time_text(row, clock),
             at=at,
             clock=clock,
-            group="" if self._group is None else row.cells[self._group].strip(),
+            group=self._key(row),
             columns=[self._input(row, index) for index in self._columns],
             known=[self._input(row, index) for index in self._known],
             target=self._rows.number(row, self._target),
         )
+
+    def _key(self, row: Row) -> str:
+        if self._group is None:
+            return ""
+        key = row.cells[self._group].strip()
+        if key.casefold() in BLANK:
+            raise self._rows.fault(row, self._group, "a key, which says whose row it is")
+        return key
 
     def _time_text(self, row: Row, clock: datetime | None) -> str:
         """The time as the file has it, or what a date and its hours come to."""

@@ -7,6 +7,8 @@ from typing import Any
 from driftgp.runner.loop import Forecast
 from driftgp.runner.stored import number, whole
 
+_LATER = ("total", "total_square")  # came after the first checkpoints were written
+
 
 @dataclass
 class Scores:
@@ -23,6 +25,8 @@ class Scores:
     absolute: float = 0.0
     width: float = 0.0
     log_density: float = 0.0
+    total: float = 0.0  # of the targets scored
+    total_square: float = 0.0
 
     def count(self, forecast: Forecast, actual: float) -> None:
         """Take a prediction in."""
@@ -38,10 +42,20 @@ class Scores:
         self.absolute += abs(error)
         self.width += forecast.high - forecast.low
         self.log_density += forecast.log_density
+        self.total += actual
+        self.total_square += actual * actual
 
     def plus(self, other: "Scores") -> "Scores":
         """Sums of both."""
         return Scores(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+
+    @property
+    def relative(self) -> float:
+        """Mean squared error as a share of the targets' variance: 1 for the mean of them all; NaN without any."""
+        if not self.scored:
+            return math.nan
+        variance = self.total_square / self.scored - (self.total / self.scored) ** 2
+        return self.square / self.scored / variance if variance > 0.0 else math.inf if self.square else 0.0
 
     def summary(self) -> dict[str, Any]:
         """Means and counts by name; NaN where nothing was scored."""
@@ -51,6 +65,7 @@ class Scores:
             "predicted": self.predicted,
             "rmse": math.sqrt(self.square / n) if self.scored else math.nan,
             "mse": self.square / n,
+            "relative": self.relative,
             "mae": self.absolute / n,
             "coverage": self.inside / n,
             "width": self.width / n,
@@ -68,6 +83,8 @@ class Scores:
     def from_json(cls, stored: dict[str, Any]) -> "Scores":
         """The sums that `to_json` gave."""
         values: dict[str, Any] = {
-            field.name: (whole if field.type is int else number)(stored[field.name]) for field in fields(cls)
+            field.name: (whole if field.type is int else number)(stored[field.name])
+            for field in fields(cls)
+            if field.name in stored or field.name not in _LATER
         }
         return cls(**values)

@@ -1,0 +1,47 @@
+"""Keys of a fleet: text or whole numbers, never null."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+Key = str | int
+
+
+def checked(keys: Iterable[Any], rows: int | None = None) -> list[Key]:
+    """Return keys as plain text or plain whole numbers, or refuse them.
+
+    >>> checked(np.array(["a", "b", "a"]))
+    ['a', 'b', 'a']
+    """
+    if isinstance(keys, (str, bytes, int)):
+        raise ValueError(f"keys must be a list or an array, one key a row; got {keys!r}")
+    listed = keys.tolist() if hasattr(keys, "tolist") else list(keys)
+    if not isinstance(listed, list) or rows not in (None, len(listed)):
+        raise ValueError(f"keys must have {rows} entries, one for each row of X; got {np.shape(listed)}")
+    kinds = set(map(type, listed))
+    if kinds <= {str} or kinds <= {int}:
+        return listed
+    return _plain(listed)
+
+
+def _plain(keys: list[Any]) -> list[Key]:
+    """NumPy's own text and numbers, as they come out of arrays of objects."""
+    plain = [key.item() if isinstance(key, np.generic) else key for key in keys]
+    for row, key in enumerate(plain):
+        if key is None or key != key:  # NaN and its like
+            raise ValueError(
+                f"keys must not be null; got {keys[row]!r} in row {row}: leave such rows out, or name them"
+            )
+        if type(key) not in (str, int):
+            raise ValueError(f"keys must be text or whole numbers; got {keys[row]!r} in row {row}")
+    if len(set(map(type, plain))) > 1:
+        raise ValueError("keys must be all text or all whole numbers; got both")
+    return plain
+
+
+def codes(keys: list[Key]) -> tuple[list[Key], np.ndarray]:
+    """Return the different keys in the order of their coming, and for every row which of them it has."""
+    seen: dict[Key, int] = {}
+    which = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(keys))
+    return list(seen), which
