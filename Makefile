@@ -24,7 +24,7 @@ TEST_ENV := \
 	MPLBACKEND=agg
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-spark check format format-check lint types imports doctest docs bench lock clean
+.PHONY: help demo demo-spark test test-all test-spark check format format-check lint types imports doctest docs bench lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ help: ## print this list
 demo: $(VENV)/.demo ## the toy stream: a table and a picture (ARGS="--seeds 5 --json")
 	@$(BIN)/driftgp demo $(ARGS)
 
+demo-spark: $(SPARK_VENV)/.made ## a stream of files on Spark, predicted meter by meter; needs Java 17
+	@$(SPARK_VENV)/bin/python examples/spark_stream.py $(ARGS)
+
 test: $(VENV)/.dev ## the quick tests (ARGS="-k window")
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
@@ -42,7 +45,7 @@ test-all: $(VENV)/.dev ## the slow tests too
 
 test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
 	$(TEST_ENV) SPARK_LOCAL_IP=127.0.0.1 PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \
-		$(SPARK_VENV)/bin/python -m pytest tests/spark $(ARGS)
+		$(SPARK_VENV)/bin/python -m pytest --doctest-modules src/driftgp/spark tests/spark $(ARGS)
 
 bench: $(BENCH_VENV)/.made ## measure speed against rivals and the limit (QUICK=1: under 5 minutes)
 	$(BENCH_VENV)/bin/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
@@ -67,8 +70,9 @@ types: $(VENV)/.dev ## mypy, strict
 imports: $(VENV)/.dev ## the import contracts of pyproject.toml
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
-doctest: $(VENV)/.dev ## the examples in docstrings, in README.md and in docs/
-	$(TEST_ENV) $(BIN)/python -m pytest --quiet --doctest-modules --doctest-glob='*.md' src README.md docs
+doctest: $(VENV)/.dev ## the examples in docstrings, in README.md and in docs/ (those of Spark: make test-spark)
+	$(TEST_ENV) $(BIN)/python -m pytest --quiet --doctest-modules --doctest-glob='*.md' --ignore=src/driftgp/spark \
+		src README.md docs
 
 docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
 	@if [ -f mkdocs.yml ]; then NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet; else echo "no mkdocs.yml: no site to build"; fi
@@ -82,6 +86,9 @@ lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks after a change of depend
 		--extra cli --constraint requirements/dev.lock
 	$(COMPILE) --output-file requirements/spark.lock $(LOCK_INPUT) \
 		--extra spark --extra test --constraint requirements/demo.lock
+	$(COMPILE) --output-file benchmarks/requirements.lock $(LOCK_INPUT) benchmarks/requirements.in \
+		--extra cli --extra sklearn --extra river --constraint requirements/dev.lock \
+		--override benchmarks/no-torch.txt --no-emit-package torch
 
 # One version of everything for all platforms and Pythons; no index, host or path ends up in the files.
 COMPILE = $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
@@ -121,9 +128,10 @@ $(SPARK_VENV)/.made: requirements/spark.lock pyproject.toml
 	@$(@D)/bin/python $(PIP_INSTALL) --requirement requirements/spark.lock
 	$(install_driftgp)
 
-$(BENCH_VENV)/.made: benchmarks/requirements.lock pyproject.toml
+# Without dependencies: the lock has them all, and those of torch would be gigabytes (see benchmarks/no-torch.txt).
+$(BENCH_VENV)/.made: benchmarks/requirements.lock benchmarks/torch.lock pyproject.toml
 	$(make_venv)
-	@$(@D)/bin/python $(PIP_INSTALL) --requirement benchmarks/requirements.lock
+	@$(@D)/bin/python $(PIP_INSTALL) --no-deps --requirement benchmarks/requirements.lock --requirement benchmarks/torch.lock
 	$(install_driftgp)
 
 $(LOCK_VENV)/.uv-$(UV_VERSION):

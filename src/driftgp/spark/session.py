@@ -1,0 +1,89 @@
+"""A Spark session with the settings that a job wants."""
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from driftgp.spark.needs import need_java
+
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def settings(cache: str | os.PathLike[str] | None = None) -> dict[str, str]:
+    """Spark settings for a job: for `SparkSession.builder.config`, `--conf` of `spark-submit` or spark-defaults.conf.
+
+    A stateful processor needs the RocksDB state store. Its changelog has a micro-batch write what has changed and not
+    a whole snapshot. A Python worker, of which there is one a core, keeps to the processor and to one thread.
+
+    Args:
+        cache: folder, on each machine, where workers keep what JAX has compiled, so that the next worker need not
+            compile it again; None: each compiles for itself.
+    """
+    state_store = "spark.sql.streaming.stateStore"
+    environment = {"JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    if cache is not None:
+        environment |= {
+            "JAX_COMPILATION_CACHE_DIR": os.fspath(cache),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        }
+    return {
+        f"{state_store}.providerClass": _ROCKSDB,
+        f"{state_store}.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.python.worker.reuse": "true",
+        "spark.python.authenticate.socketTimeout": "60s",  # on a busy machine a worker takes its time to start
+        **{f"spark.executorEnv.{name}": value for name, value in environment.items()},
+    }
+
+
+def session(
+    name: str = "driftgp",
+    *,
+    cores: int | str = "*",
+    cache: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> SparkSession:
+    """Start Spark in this process, or say what to install.
+
+    Args:
+        name: of the application.
+        cores: how many to use, "*" for all.
+        cache: see `settings`.
+        options: further Spark settings, with underscores for dots.
+    """
+    need_java()
+    # As many partitions as cores: each is a task and a state store, whose commit costs more than a small bucket's work.
+    partitions = os.cpu_count() or 1 if cores == "*" else int(cores)
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(partitions),
+        **settings(cache),
+        **{option.replace("_", "."): str(value) for option, value in options.items()},
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    for option, value in chosen.items():
+        builder = builder.config(option, value)
+    with _this_python(), warnings.catch_warnings():
+        # JAX warns of every fork. This one becomes Java at once, and nothing of JAX runs in it.
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        spark: SparkSession = builder.getOrCreate()
+    return spark
+
+
+@contextmanager
+def _this_python() -> Iterator[None]:
+    """Have workers run this Python, unless told otherwise: Spark asks the environment when it starts."""
+    if "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    try:
+        yield
+    finally:
+        del os.environ["PYSPARK_PYTHON"]
