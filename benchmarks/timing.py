@@ -1,0 +1,54 @@
+"""Repeated runs, and what is said of them."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+Key = TypeVar("Key")
+Run = Callable[[], float]  # one run; its microseconds a step
+
+
+class Spread(NamedTuple):
+    """Median of repeated runs, and the quartiles around it."""
+
+    median: float
+    low: float
+    high: float
+
+
+def spread(rounds: Sequence[float]) -> Spread:
+    """Median and quartiles.
+
+    >>> spread([3.0, 1.0, 2.0])
+    Spread(median=2.0, low=1.5, high=2.5)
+    """
+    low, median, high = np.percentile(np.asarray(rounds, float), [25, 50, 75])
+    return Spread(float(median), float(low), float(high))
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
+    """How many times as long the one took as the other, round by round: what slows a whole round down cancels."""
+    if len(above) == len(below):
+        return spread([a / b for a, b in zip(above, below, strict=True)])
+    over = spread(below).median
+    return spread([a / over for a in above])
+
+
+def timed(steps: int, work: Callable[[], object]) -> float:
+    """Microseconds a step of one run."""
+    start = time.perf_counter()
+    work()
+    return 1e6 * (time.perf_counter() - start) / steps
+
+
+def in_turn(runs: Mapping[Key, Run], rounds: int) -> dict[Key, list[float]]:
+    """Run all of them, one after another, so many times over; once more before that, which does not count."""
+    for run in runs.values():
+        run()
+    results: dict[Key, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            results[name].append(run())
+    return results
