@@ -7,12 +7,14 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from driftgp import cli
+from driftgp import AGP, cli
 from driftgp.cli import process
 from driftgp.data import Stream, toy_stream
 from driftgp.experiments import beyond, beyond_streams, reproduce, store
 from driftgp.experiments.beyond import Beyond
+from driftgp.experiments.further import Further
 from driftgp.experiments.tasks import Selection
+from driftgp.experiments.trials import Trials
 from driftgp.wrappers import Bank, Calibrated, Standardize
 
 
@@ -78,9 +80,37 @@ def test_every_stream_has_the_paper_s_settings_for_it():
     assert names[0] == beyond.DEFAULTS
     assert not any("," in name for name in names)  # `--methods` has commas between them
     assert {"AGP", "fast-AGP", "persistence", "KRLS-T"} <= set(names)
-    for name in names[7:]:
+    for name in names[names.index("persistence") :]:
         for stream in (toy_stream(0), days()):
             beyond._by_stream(name)(stream)
+
+
+def test_every_trial_changes_one_member_of_the_bank():
+    stream = toy_stream(0)
+    models = {method.name: method.build(stream) for method in Trials(Selection()).methods()}
+    assert not any("," in name for name in models)
+    keys = {store.keys(model)(_task(stream)) for model in models.values()}
+    assert len(keys) >= len(models) - 2  # a window of 100 (or 400) and a linear part may be the defaults' own
+    member = beyond._bank(stream).model.member(1)
+    assert store.keys(models["defaults"].model)(_task(stream)) == store.keys(member)(_task(stream))
+
+
+def test_trials_are_asked_for_by_their_names():
+    asked = reproduce.chosen("trials", Selection(), ("no steps",))
+    assert [method.name for method in asked[0].wanted(("No steps",))] == ["no steps"]
+    with pytest.raises(ValueError, match="methods must be among"):
+        reproduce.chosen("trials", Selection(), ("fast-AGP",))
+
+
+@pytest.mark.parametrize(("above", "further"), [(0.0, True), (1e9, False)])
+def test_a_further_step_is_taken_only_when_it_is_due(above, further):
+    stream, alone = toy_stream(0), AGP(inducing=4, window=12, warmup_iterations=2)
+    model = Further(alone, above)
+    X, y = stream.X, stream.y
+    state = model.update(model.init(X[:12], y[:12]), X[12], y[12])
+    plain = alone.update(alone.init(X[:12], y[:12]), X[12], y[12])
+    same = np.allclose(state.inner.hyperparameters.noise, plain.hyperparameters.noise, rtol=1e-9)
+    assert same is not further
 
 
 def test_a_run_prints_every_score(tmp_path):

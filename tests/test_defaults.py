@@ -43,6 +43,12 @@ def test_sizes_stay_within_their_limits():
         assert inducing in (defaults.FEWEST, defaults.MOST)
 
 
+def test_more_inputs_ask_for_a_longer_window():
+    y = autoregression(0.0, 300)
+    windows = [defaults.sizes(y, inputs).window for inputs in (1, 2, 3, 5, 7, 24, 1000)]
+    assert windows == [100, 100, 200, 200, 400, 400, 400]
+
+
 def test_everything_is_on():
     X, y = RNG.normal(size=(30, 3)), RNG.normal(size=30)
     model = defaults.recommended(X, y)
@@ -50,6 +56,7 @@ def test_everything_is_on():
     assert isinstance(model.model, Standardize)
     assert isinstance(model.model.model, Bank)
     assert model.model.model.size == len(defaults.SHARES)
+    assert model.model.model.member(0).natural == 1.0
 
 
 def test_refuses_what_is_no_batch():

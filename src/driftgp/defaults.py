@@ -15,11 +15,15 @@ from driftgp.model import checked_batch
 from driftgp.wrappers import Bank, Calibrated, Standardize
 
 # Memories 1/(1 − λ) of the bank's members, as shares of the window.
-SHARES = (0.2, 0.4, 0.8, 1.6, 10.0)
+SHARES = (0.2, 0.6, 10.0)
+# How a member starts and learns.
+LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "natural": 1.0, "rate": 0.2}
 SHORTEST, LONGEST = 100, 400  # T
 FEWEST, MOST = 10, 20  # M
 # Samples of the window for each one that the target remembers itself: an autocorrelation is a fifth of the memory.
 _WINDOW_PER_TIME = 5.0
+# Samples of the window for each input: every one of them has a slope to be found.
+_WINDOW_PER_INPUT = 40.0
 # Stretches of that length in the window above which the larger M is taken.
 _STRETCHES = 10.0
 
@@ -34,8 +38,8 @@ class Sizes(NamedTuple):
 def recommended(X: ArrayLike, y: ArrayLike) -> Calibrated:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
-    Linear + squared exponential on standardised inputs and targets, T and M by the autocorrelation of the targets, a
-    bank of forgetting rates, calibrated intervals.
+    Linear + squared exponential on standardised inputs and targets, T and M by the autocorrelation of the targets and
+    the number of inputs, natural gradient steps, a bank of forgetting rates, calibrated intervals.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -46,36 +50,38 @@ def recommended(X: ArrayLike, y: ArrayLike) -> Calibrated:
     True
     """
     X, y = checked_batch(X, y)
-    T, M = sizes(y)
-    agp = AGP(kernel(X.shape[1]), noise=0.1, inducing=M, window=T, prior=3.0)
+    T, M = sizes(y, X.shape[1])
+    agp = AGP(kernel(X.shape[1]), inducing=M, window=T, **LEARNING)
     bank = Bank(agp, forgetting=1.0 - 1.0 / (T * np.array(SHARES)))
     return Calibrated(Standardize(bank))
 
 
 def kernel(inputs: int) -> Kernel:
-    """Linear + squared exponential for D standardised inputs, each part with a variance near 1 at a usual input.
+    """Linear + squared exponential for D standardised inputs, with variances near 0.1 and 1 at a usual input.
 
     >>> import numpy as np
-    >>> np.round(kernel(4)(np.ones((1, 4))), 2).tolist()
-    [2.0]
+    >>> round(float(kernel(4)(np.ones((1, 4)))[0]), 2)
+    1.1
     """
-    return Linear(variance=1.0 / inputs) + SE(lengthscale=inputs**0.5)
+    return Linear(variance=0.1 / inputs) + SE(lengthscale=inputs**0.5)
 
 
-def sizes(y: ArrayLike) -> Sizes:
-    """T, five or more times the targets' correlation time τ, and M, more points the more often τ goes into T.
+def sizes(y: ArrayLike, inputs: int = 1) -> Sizes:
+    """T, at least 5 τ for the targets' correlation time τ and 40 samples an input; M, more points the more τ in T.
 
     Both double rather than creep: streams that are much alike then share one compiled program.
 
     >>> import numpy as np
     >>> sizes(np.random.default_rng(0).normal(size=500))
     Sizes(window=100, inducing=20)
+    >>> sizes(np.random.default_rng(0).normal(size=500), inputs=24)
+    Sizes(window=400, inducing=20)
     >>> sizes(np.sin(np.arange(2000) / 100.0))
     Sizes(window=400, inducing=10)
     """
     tau = correlation_time(np.asarray(y, np.float64))
     T = SHORTEST
-    while T < min(_WINDOW_PER_TIME * tau, LONGEST):
+    while T < min(max(_WINDOW_PER_TIME * tau, _WINDOW_PER_INPUT * inputs), LONGEST):
         T *= 2
     return Sizes(T, MOST if T > _STRETCHES * tau else FEWEST)
 

@@ -50,7 +50,12 @@ class What(StrEnum):
     LOAD = "load"
     SALES = "sales"
     BEYOND = "beyond"
+    TRIALS = "trials"
     ALL = "all"
+
+
+# Those that go beyond the paper have reports, and columns, of their own.
+_REPORTS: dict[str, str] = {What.BEYOND: "beyond", What.TRIALS: "trials"}
 
 
 def reproduce(
@@ -99,7 +104,7 @@ def reproduce(
     _show(lines, as_json)
     if report:
         sections = [experiment.section(found) for experiment, found in results.items() if found]
-        _write(sections, output, markdown, beyond=what is What.BEYOND)
+        _write(sections, output, markdown, _REPORTS.get(what, "results"))
 
 
 def _run(plans: list[Plan], jobs: int, minutes: float) -> None:
@@ -119,21 +124,21 @@ def _run(plans: list[Plan], jobs: int, minutes: float) -> None:
 def _show(lines: list[Summary], as_json: bool) -> None:
     rows = [asdict(line) for line in lines]
     if as_json:
-        beyond = any(line.experiment == What.BEYOND for line in lines)
+        beyond = any(line.experiment in _REPORTS for line in lines)
         console.print_json(BEYOND_COLUMNS if beyond else COLUMNS, rows)
         return
     for experiment in dict.fromkeys(line.experiment for line in lines):
         of_one = [row for row in rows if row["experiment"] == experiment]
-        columns, caption = (BEYOND_COLUMNS, BEYOND_CAPTION) if experiment == What.BEYOND else (COLUMNS, CAPTION)
+        columns, caption = (BEYOND_COLUMNS, BEYOND_CAPTION) if experiment in _REPORTS else (COLUMNS, CAPTION)
         console.print_table(columns[1:], of_one, title=f"{experiment}, one step ahead", caption=caption)
 
 
-def _write(sections: list[Section], output: Path, markdown: Path | None, *, beyond: bool) -> None:
+def _write(sections: list[Section], output: Path, markdown: Path | None, name: str) -> None:
     from driftgp.experiments import report
 
-    heading, name = (report.BEYOND, "beyond") if beyond else (report.PAPER, "results")
+    heading = report.BEYOND if name in _REPORTS.values() else report.PAPER
     markdown = markdown or output / f"{name}.md"
-    page = output / ("beyond.html" if beyond else "report.html")
+    page = output / ("report.html" if name == "results" else f"{name}.html")
     report.write_markdown(markdown, sections, heading)
     report.write_html(page, sections, heading)
     console.remark(f"wrote {markdown} and {page}")
@@ -186,8 +191,10 @@ def _series(what: What, options: list[str] | None) -> tuple[str, ...] | None:
     names = _names(options)
     if names is None:
         return None
-    if what is not What.BEYOND:
-        raise ValueError(f"series are those of beyond; {what.value} has seeds, zones or hours; got {options!r}")
+    if what not in _REPORTS:
+        raise ValueError(
+            f"series are those of beyond and trials; {what.value} has seeds, zones or hours; got {options!r}"
+        )
     from driftgp.experiments.beyond_streams import SERIES
 
     known = {name.casefold(): name for name in SERIES}

@@ -76,7 +76,7 @@ class Beyond(Experiment):
     def summaries(self, results: Results) -> list[Summary]:
         """One line for each method and series."""
         lines = [
-            scores(series, method, rows.filter(pl.col("series") == series))
+            scores(self.name, series, method, rows.filter(pl.col("series") == series))
             for series in self.series
             for method, rows in results.items()
         ]
@@ -93,9 +93,9 @@ class Beyond(Experiment):
         )
 
 
-def scores(series: str, method: str, rows: pl.DataFrame) -> Scores | None:
+def scores(experiment: str, series: str, method: str, rows: pl.DataFrame) -> Scores | None:
     """One line from a method's rows of a series, means over its runs."""
-    line = summarise("beyond", series, method, rows)
+    line = summarise(experiment, series, method, rows)
     if line is None:
         return None
     sound = rows.filter(pl.all_horizontal(pl.col("mse", "nlpd").is_finite()))

@@ -15,9 +15,10 @@ from driftgp.experiments.load import Load
 from driftgp.experiments.sales import Sales
 from driftgp.experiments.tasks import Method, Selection, Task, per_output
 from driftgp.experiments.toy import Toy
+from driftgp.experiments.trials import Trials
 from driftgp.model import Model
 
-EXPERIMENTS: dict[str, type[Experiment]] = {kind.name: kind for kind in (Toy, Forgetting, Load, Sales, Beyond)}
+EXPERIMENTS: dict[str, type[Experiment]] = {kind.name: kind for kind in (Toy, Forgetting, Load, Sales, Beyond, Trials)}
 PAPER = (Toy, Forgetting, Load, Sales)
 CHUNK, SLOW_CHUNK = 25, 4  # runs in a file
 
@@ -66,7 +67,7 @@ def chosen(what: str, selection: Selection, names: tuple[str, ...] | None) -> li
     experiments = [kind(selection) for kind in kinds]
     known = {
         method.name
-        for kind in ((Beyond,) if what == Beyond.name else (Toy, Load))
+        for kind in ((EXPERIMENTS[what],) if issubclass(EXPERIMENTS.get(what, Toy), Beyond) else (Toy, Load))
         for method in kind(selection).methods()
     }
     for name in names or ():
