@@ -15,7 +15,7 @@ from driftgp.experiments.carried import CarriedAGP
 from driftgp.kernels import SE, Matern32
 from driftgp.model import Model
 from driftgp.rivals import AGPVSI, DTC, FITC, KRLST, OSGP, SVGP, WISKI, WVSGP, ExactWindow, LastKMean, Persistence
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize, Watched
+from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize, Watched, Within
 
 SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "noise": 0.1, "warmup_iterations": 5}
 PLACED = {name: value for name, value in SMALL.items() if name != "warmup_iterations"}
@@ -43,6 +43,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "Standardize": Entry(lambda: Standardize(AGP(SE(1.0), **SMALL), adapt=0.95)),
     "CarryForward": Entry(lambda: CarryForward(FastAGP(kernel=SE(0.5), **SMALL))),
+    "Within": Entry(lambda: Within(FastAGP(kernel=SE(0.5), **SMALL))),
     "Watched": Entry(lambda: Watched(FastAGP(kernel=SE(0.5), **SMALL))),
     # what these two hold is judged by what it said before the time of the sample had passed
     "Bank": Entry(lambda: Bank(FastAGP(kernel=SE(0.5), **SMALL), forgetting=[0.8, 0.95]), forgets=False),

@@ -64,12 +64,12 @@ def _task(stream):
 
 def test_the_bank_s_members_are_the_rows_with_one_rate():
     stream = toy_stream(0)
-    bank = beyond._bank(stream).model
+    bank = beyond._bank(stream).model.model
     assert isinstance(bank, Bank)
     for k in range(bank.size):
         single = beyond._single(k)(stream)
         assert isinstance(single, Standardize)
-        assert single.model.forgetting == bank.model.forgetting[k]
+        assert single.model.model.forgetting == bank.model.forgetting[k]
 
 
 def test_every_stream_has_the_paper_s_settings_for_it():
@@ -91,8 +91,8 @@ def test_every_trial_changes_one_member_of_the_bank():
     assert not any("," in name for name in models)
     keys = {store.keys(model)(_task(stream)) for model in models.values()}
     assert len(keys) >= len(models) - 2  # a window of 100 (or 400) and a linear part may be the defaults' own
-    member = beyond._bank(stream).model.member(1)
-    assert store.keys(models["defaults"].model)(_task(stream)) == store.keys(member)(_task(stream))
+    member = beyond._bank(stream).model.model.member(1)
+    assert store.keys(models["defaults"].model.model)(_task(stream)) == store.keys(member)(_task(stream))
 
 
 def test_trials_are_asked_for_by_their_names():

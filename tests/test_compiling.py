@@ -1,6 +1,7 @@
 """One kernel for a whole step: the same numbers as the libraries give, and no kernel where it would be slower."""
 
 from itertools import product
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +10,9 @@ import pytest
 from jax import Array, lax
 
 from driftgp import AGP, FastAGP
-from driftgp.agp import AGPState
 from driftgp.compiling import cholesky, compile_outer, in_one_piece, small, suits
+from driftgp.model import Model
+from driftgp.wrappers import Bank, Calibrated, Standardize, Within
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -91,13 +93,28 @@ def test_an_argument_without_a_use_does_not_stop_the_process() -> None:
     assert compile_outer(in_one_piece(lambda: jnp.ones(3)), whole=True)().shape == (3,)
 
 
-@pytest.mark.parametrize("model", [AGP(), FastAGP()])
-def test_step_of_a_small_model_is_one_kernel(model: AGP) -> None:
+def test_a_stack_is_written_to_as_its_members_are() -> None:
+    def written(A: Array, i: Array, values: Array) -> tuple[Array, ...]:
+        rows = jax.vmap(lambda A, i, value: A.at[i].set(value))(A, i, values)
+        columns = jax.vmap(lambda A, i, value: A.at[:, i + 1].set(value, mode="drop"))(A, i, values)
+        return rows, columns, lax.cummax(A, axis=1, reverse=True), jax.scipy.special.erfc(A)
+
+    A, i, values = jnp.arange(18.0).reshape(2, 3, 3) % 7, jnp.array([2, 0]), jnp.array([[9.0, 8.0, 7.0]] * 2)
+    assert suits(jax.make_jaxpr(written)(A, i, values).jaxpr)
+    expected, found = written(A, i, values), compile_outer(in_one_piece(written), whole=True)(A, i, values)
+    for right, own in zip(expected, found, strict=True):
+        np.testing.assert_allclose(own, right, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "model", [AGP(), FastAGP(), Calibrated(Standardize(Within(Bank(AGP(), forgetting=[0.9, 0.98]))))]
+)
+def test_step_of_a_small_model_is_one_kernel(model: Model[Any]) -> None:
     """Without this, a new operation in a step would go unnoticed until somebody measures its time."""
     x = np.zeros(1)
-    state = model.init(np.zeros((0, 1)), np.zeros(0))
+    state = model.init(np.linspace(0.0, 1.0, 20)[:, None], np.linspace(1.0, 0.0, 20))
 
-    def step(state: AGPState, x: Array) -> AGPState:
+    def step(state: Any, x: Array) -> Any:
         return model.update(state, x, x[0])
 
     assert "xla_cpu_small_call" in jax.jit(in_one_piece(step)).lower(state, x).as_text()

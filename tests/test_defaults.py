@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from driftgp import defaults
-from driftgp.wrappers import Bank, Calibrated, Standardize
+from driftgp.wrappers import Bank, Calibrated, Standardize, Within
 
 RNG = np.random.default_rng(5)
 
@@ -54,9 +54,22 @@ def test_everything_is_on():
     model = defaults.recommended(X, y)
     assert isinstance(model, Calibrated)
     assert isinstance(model.model, Standardize)
-    assert isinstance(model.model.model, Bank)
-    assert model.model.model.size == len(defaults.SHARES)
-    assert model.model.model.member(0).natural == 1.0
+    assert isinstance(model.model.model, Within)
+    bank = model.model.model.model
+    assert isinstance(bank, Bank)
+    assert bank.size == len(defaults.SHARES)
+    assert bank.member(0).natural == 1.0
+
+
+def test_a_faulty_input_does_not_carry_the_forecast_away():
+    X = RNG.normal(size=(150, 3))
+    y = X @ [1.0, 0.5, 0.0]
+    model = defaults.recommended(X, y)
+    state = model.init(X, y)
+    wild = np.array([[0.0, 100.0, 0.0]])
+    assert abs(model.predict(state, wild).mean[0]) < 10.0
+    after = model.update(state, wild, [0.0])
+    assert abs(model.predict(after, X[:1]).mean[0] - y[0]) < 0.3
 
 
 def test_refuses_what_is_no_batch():

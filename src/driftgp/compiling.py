@@ -30,10 +30,12 @@ _NO_LIBRARY = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _TRIED = {(0, 10)}
 # Up to so many multiplications a product in the kernel takes less time than one by a library.
 _LARGEST_PRODUCT = 100_000
+# To so many arrays of a stack a kernel writes one after the other.
+_LARGEST_STACK = 16
 # Up to so many terms a sum as a product costs next to nothing.
 _LARGEST_SUM = 200
 # No array of a small model has more entries; larger ones gain from the libraries that a kernel must do without.
-_LARGEST_ARRAY = 10_000
+_LARGEST_ARRAY = 7_500
 # To ask so often whether an array is ready takes about 300 µs, the time of a large step.
 _TRIES = 2000
 
@@ -168,8 +170,8 @@ def _fits(equation: Any) -> bool:
     if name in ("cholesky", "triangular_solve"):
         shape = equation.invars[0].aval.shape
         return math.prod(shape) * shape[-1] <= _LARGEST_PRODUCT
-    if name.startswith("scatter"):  # at one place; a kernel has no way to write to several
-        return name == "scatter" and math.prod(equation.invars[1].aval.shape[:-1]) == 1
+    if name.startswith("scatter"):  # a kernel has no way to write to several places at once
+        return name == "scatter" and (_places(equation) == 1 or _one_by_one(equation))
     inner = [jaxpr for value in params.values() for jaxpr in _jaxprs(value)]
     if inner:
         return name in _RULES and all(suits(jaxpr.jaxpr) for jaxpr in inner)
@@ -177,9 +179,26 @@ def _fits(equation: Any) -> bool:
 
 
 def _multiplications(equation: Any) -> int:
-    (contracted, _), _ = equation.params["dimension_numbers"]
-    left = equation.invars[0].aval.shape
-    return math.prod(equation.outvars[0].aval.shape) * math.prod(left[axis] for axis in contracted)
+    """Of one product of a stack: a library would be called for each."""
+    (contracted, _), (stacked, _) = equation.params["dimension_numbers"]
+    left, product = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
+    return math.prod(product[len(stacked) :]) * math.prod(left[axis] for axis in contracted)
+
+
+def _places(equation: Any) -> int:
+    return math.prod(equation.invars[1].aval.shape[:-1])
+
+
+def _one_by_one(equation: Any) -> bool:
+    """Whether it writes a slice to one place of each array of a small stack: what `vmap` makes of `.at[i].set`."""
+    numbers = equation.params["dimension_numbers"]
+    return (
+        _places(equation) <= _LARGEST_STACK
+        and equation.invars[1].aval.ndim == 2
+        and tuple(numbers.operand_batching_dims) == (0,) == tuple(numbers.scatter_indices_batching_dims)
+        and tuple(numbers.inserted_window_dims) == tuple(numbers.scatter_dims_to_operand_dims)
+        and len(numbers.inserted_window_dims) == 1
+    )
 
 
 def _jaxprs(value: Any) -> list[core.ClosedJaxpr]:
@@ -190,11 +209,11 @@ def _jaxprs(value: Any) -> list[core.ClosedJaxpr]:
 # What a kernel is known to compute; a program with anything else in it stays as it is.
 _KNOWN = frozenset(
     """
-    abs add add_any and argmax argmin broadcast_in_dim clamp concatenate convert_element_type copy cos div dynamic_slice
-    dynamic_update_slice empty2 eq erf erf_inv exp exp2 expm1 floor gather ge gt integer_pow iota is_finite le log log1p
-    logistic lt max min mul ne neg not optimization_barrier or pad platform_index pow reduce_and reduce_max reduce_min
-    reduce_or rem reshape rev round rsqrt select_n sign sin slice split sqrt square squeeze stack
-    stop_gradient sub tanh transpose unstack xor
+    abs add add_any and argmax argmin broadcast_in_dim clamp concatenate convert_element_type copy cos div
+    dynamic_slice dynamic_update_slice empty2 eq erf erf_inv erfc exp exp2 expm1 floor gather ge gt integer_pow iota
+    is_finite le log log1p logistic lt max min mul ne neg not optimization_barrier or pad platform_index pow
+    reduce_and reduce_max reduce_min reduce_or rem reshape rev round rsqrt select_n sign sin slice split sqrt square
+    squeeze stack stop_gradient sub tanh transpose unstack xor
     """.split()  # noqa: SIM905 (a list of them would take a page)
 )
 
@@ -288,6 +307,27 @@ def _triangular_solve(inputs: list[Any], params: dict[str, Any]) -> list[Array]:
     return [X if params["left_side"] else X.mT]
 
 
+def _scatter(inputs: list[Any], params: dict[str, Any]) -> list[Array]:
+    """Write to one place, or to one of each array of a stack; a place that is not there is left out."""
+    operand, indices, updates = inputs
+    numbers = params["dimension_numbers"]
+    if not numbers.operand_batching_dims:
+        return [lax.scatter_p.bind(*inputs, **params)]
+    (axis,) = numbers.inserted_window_dims
+    updates = jnp.expand_dims(updates, axis)
+    for k in range(operand.shape[0]):
+        start = [jnp.int32(0)] * operand.ndim
+        start[0], start[axis] = jnp.int32(k), indices[k, 0]
+        there = (indices[k, 0] >= 0) & (indices[k, 0] < operand.shape[axis])
+        present = lax.dynamic_slice(operand, start, updates[k : k + 1].shape)
+        operand = lax.dynamic_update_slice(operand, jnp.where(there, updates[k : k + 1], present), start)
+    return [operand]
+
+
+def _cummax(inputs: list[Any], params: dict[str, Any]) -> list[Array]:
+    return [lax.associative_scan(jnp.maximum, inputs[0], reverse=params["reverse"], axis=params["axis"])]
+
+
 def _reduce_sum(inputs: list[Any], params: dict[str, Any]) -> list[Array]:
     """Sums as products with ones: at every call XLA prepares three buffers for each sum, and none for a product.
 
@@ -315,6 +355,8 @@ _RULES: dict[str, Callable[[list[Any], dict[str, Any]], list[Any]]] = {
     "custom_jvp_call": _inner("call_jaxpr"),
     "custom_vjp_call": _inner("call_jaxpr"),
     "reduce_sum": _reduce_sum,
+    "scatter": _scatter,
+    "cummax": _cummax,
     "cholesky": _cholesky,
     "triangular_solve": _triangular_solve,
 }

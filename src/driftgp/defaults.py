@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 
 from driftgp.agp import AGP
 from driftgp.kernels import SE, Kernel, Linear
-from driftgp.model import checked_batch
-from driftgp.wrappers import Bank, Calibrated, Standardize
+from driftgp.model import Model, checked_batch
+from driftgp.wrappers import Bank, Calibrated, Standardize, Within
 
 # Memories 1/(1 − λ) of the bank's members, as shares of the window.
 SHARES = (0.2, 0.6, 10.0)
@@ -38,8 +38,9 @@ class Sizes(NamedTuple):
 def recommended(X: ArrayLike, y: ArrayLike) -> Calibrated:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
-    Linear + squared exponential on standardised inputs and targets, T and M by the autocorrelation of the targets and
-    the number of inputs, natural gradient steps, a bank of forgetting rates, calibrated intervals.
+    Linear + squared exponential on standardised inputs and targets, lone wild inputs limited, T and M by the
+    autocorrelation of the targets and the number of inputs, natural gradient steps, a bank of forgetting rates,
+    calibrated intervals.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -53,7 +54,12 @@ def recommended(X: ArrayLike, y: ArrayLike) -> Calibrated:
     T, M = sizes(y, X.shape[1])
     agp = AGP(kernel(X.shape[1]), inducing=M, window=T, **LEARNING)
     bank = Bank(agp, forgetting=1.0 - 1.0 / (T * np.array(SHARES)))
-    return Calibrated(Standardize(bank))
+    return Calibrated(sheltered(bank))
+
+
+def sheltered(model: Model[Any]) -> Standardize:
+    """A model that sees standardised inputs and targets, and no input much farther out than those before it."""
+    return Standardize(Within(model))
 
 
 def kernel(inputs: int) -> Kernel:
@@ -102,4 +108,4 @@ def correlation_time(y: Any) -> float:
     return float(max(below[0] if below.size else len(y), 1))
 
 
-__all__ = ["Sizes", "correlation_time", "kernel", "recommended", "sizes"]
+__all__ = ["Sizes", "correlation_time", "kernel", "recommended", "sheltered", "sizes"]

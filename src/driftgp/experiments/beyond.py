@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from driftgp.data import Stream
-from driftgp.defaults import SHARES, recommended
+from driftgp.defaults import SHARES, recommended, sheltered
 from driftgp.experiments import beyond_streams, methods, report
 from driftgp.experiments.beyond_streams import SERIES
 from driftgp.experiments.experiment import Experiment
@@ -17,7 +17,7 @@ from driftgp.experiments.settings import Experiment as Settings
 from driftgp.experiments.summary import Results, Summary, summarise
 from driftgp.experiments.tasks import Method, Task
 from driftgp.model import Model
-from driftgp.wrappers import Bank, Calibrated, Standardize
+from driftgp.wrappers import Bank, Calibrated
 
 Build = Callable[[Stream], Model[Any]]
 DEFAULTS = "driftgp defaults"
@@ -132,19 +132,18 @@ def _defaults(stream: Stream) -> Calibrated:
     return recommended(*_warm(stream))
 
 
-def _bank(stream: Stream) -> Standardize:
-    held = _defaults(stream).model
-    assert isinstance(held, Standardize)  # noqa: S101
-    return held
+def _bank(stream: Stream) -> Model[Any]:
+    return _defaults(stream).model
 
 
 def _single(member: int) -> Build:
     """The defaults with one λ, not calibrated."""
 
     def build(stream: Stream) -> Model[Any]:
-        bank = _bank(stream).model
-        assert isinstance(bank, Bank)  # noqa: S101
-        return Standardize(bank.member(member))
+        bank: Any = _bank(stream)
+        while not isinstance(bank, Bank):
+            bank = bank.model
+        return sheltered(bank.member(member))
 
     return build
 

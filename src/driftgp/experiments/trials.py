@@ -75,6 +75,7 @@ def _changes() -> dict[str, Build]:
         "no linear part": _with(kernel=lambda D: SE(D**0.5)),
         "linear part of variance 1/D": _with(kernel=lambda D: Linear(1.0 / D) + SE(D**0.5)),
         "wild targets limited (ν = 4)": _with(outliers=4.0),
+        "wild inputs not limited": lambda stream: Standardize(_agp(stream)),
         "window of 100": _with(window=100),
         "window of 400": _with(window=400),
         "twice the inducing points": _with(points=2.0),
@@ -84,11 +85,11 @@ def _changes() -> dict[str, Build]:
 
 def _with(**changes: Any) -> Build:
     """The defaults with these settings of AGP changed."""
-    return lambda stream: Standardize(_agp(stream, **changes))
+    return lambda stream: defaults.sheltered(_agp(stream, **changes))
 
 
 def _further(above: float, *, points: bool = False) -> Build:
-    return lambda stream: Standardize(Further(_agp(stream, **_PUBLISHED), above, points=points))
+    return lambda stream: defaults.sheltered(Further(_agp(stream, **_PUBLISHED), above, points=points))
 
 
 def _agp(stream: Stream, **changes: Any) -> AGP:

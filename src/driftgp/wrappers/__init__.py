@@ -5,5 +5,6 @@ from driftgp.wrappers.calibrate import Calibrated
 from driftgp.wrappers.carry import CarryForward
 from driftgp.wrappers.standardize import Standardize
 from driftgp.wrappers.watched import Watched
+from driftgp.wrappers.within import Within
 
-__all__ = ["Bank", "Calibrated", "CarryForward", "Standardize", "Watched"]
+__all__ = ["Bank", "Calibrated", "CarryForward", "Standardize", "Watched", "Within"]
