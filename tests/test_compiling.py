@@ -73,7 +73,7 @@ def _scattered(A: Array) -> Array:
     "function", [lambda A: A @ A, jnp.linalg.cholesky, jnp.linalg.eigh, jnp.linalg.inv, jnp.sort, _scattered]
 )
 def test_large_products_and_library_calls_stay_with_the_library(function: object) -> None:
-    assert not suits(jax.make_jaxpr(function)(jnp.eye(60)).jaxpr)  # type: ignore[arg-type]
+    assert not suits(jax.make_jaxpr(function)(jnp.eye(130)).jaxpr)  # type: ignore[arg-type]
 
 
 def test_an_argument_without_a_use_does_not_stop_the_process() -> None:
@@ -122,4 +122,16 @@ def test_step_of_a_small_model_is_one_kernel(model: Model[Any]) -> None:
 
 def test_a_large_model_keeps_its_libraries() -> None:
     assert small(AGP().init(np.zeros((0, 1)), np.zeros(0)))
-    assert not small(AGP(inducing=50, window=500).init(np.zeros((0, 1)), np.zeros(0)))
+    large = AGP(inducing=50, window=500)
+    state = large.init(np.zeros((0, 1)), np.zeros(0))
+    assert not small(state, light=large.light)
+    many_points = FastAGP(inducing=60, window=500)
+    assert not small(many_points.init(np.zeros((0, 1)), np.zeros(0)), light=many_points.light)
+
+
+def test_a_long_window_is_no_reason_for_fast_agp_to_leave_the_kernel() -> None:
+    fast = Standardize(FastAGP(inducing=20, window=3000))
+    X = np.linspace(0.0, 1.0, 20)[:, None]
+    state = fast.init(X, X[:, 0])
+    assert small(state, light=fast.light)
+    assert "xla_cpu_small_call" in jax.jit(in_one_piece(fast.learn)).lower(state, X[0], X[0], jnp.ones(())).as_text()

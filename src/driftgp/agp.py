@@ -183,6 +183,11 @@ class AGP(Model[AGPState]):
 
     # ---- the contract ------------------------------------------------------------------------------------------------
 
+    @property
+    def light(self) -> bool:
+        """fast-AGP touches a row and a column at most."""
+        return self.learn_every == 0
+
     def start(self, layout: Layout, X: Array, y: Array) -> AGPState:
         """Place inducing points on the batch and learn from it for a while."""
         if self.window is None and self.inducing_inputs is None and X.shape[0] == 0:

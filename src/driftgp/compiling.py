@@ -28,22 +28,41 @@ _ONE_KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"}
 _NO_LIBRARY = {"xla_cpu_experimental_ynn_fusion_type": ""}
 # Versions of JAX with which this was tried: the way to ask is XLA's own affair and may change. Others do without.
 _TRIED = {(0, 10)}
-# Up to so many multiplications a product in the kernel takes less time than one by a library.
-_LARGEST_PRODUCT = 100_000
+# Up to so many multiplications a factorisation in the kernel takes less time than one by a library.
+_LARGEST_FACTOR = 100_000
+# Products of so many are out of place in a kernel, even where they are rare.
+_LARGEST_PRODUCT = 2_000_000
 # To so many arrays of a stack a kernel writes one after the other.
 _LARGEST_STACK = 16
 # Up to so many terms a sum as a product costs next to nothing.
 _LARGEST_SUM = 200
-# No array of a small model has more entries; larger ones gain from the libraries that a kernel must do without.
+# No array of a small model has more entries, and none takes more multiplications in a product with itself: larger ones
+# gain from the libraries that a kernel must do without. Where a step makes no such product, more entries do no harm.
 _LARGEST_ARRAY = 7_500
+_LARGEST_SQUARE = 150_000
+_LARGEST_LIGHT_ARRAY = 100_000
 # To ask so often whether an array is ready takes about 300 µs, the time of a large step.
 _TRIES = 2000
 
 
-def small(state: Any) -> bool:
-    """Whether a model with such a state (arrays, or their shapes) is worth a kernel of its own."""
-    sizes = [math.prod(leaf.shape) for leaf in jax.tree.leaves(state)]
-    return jax.__version_info__[:2] in _TRIED and jax.default_backend() == "cpu" and max(sizes) <= _LARGEST_ARRAY
+def small(state: Any, *, light: bool = False) -> bool:
+    """Whether a model with such a state (arrays, or their shapes) is worth a kernel of its own.
+
+    A light one leaves most of its state alone in most of its steps.
+    """
+    shapes = [leaf.shape for leaf in jax.tree.leaves(state)]
+    return (
+        jax.__version_info__[:2] in _TRIED
+        and jax.default_backend() == "cpu"
+        and all(_small(shape, light) for shape in shapes)
+    )
+
+
+def _small(shape: tuple[int, ...], light: bool) -> bool:
+    rows, columns = (1, 1, *shape)[-2:]
+    if light and rows != columns:  # what is square is factorised at every step
+        return math.prod(shape) <= _LARGEST_LIGHT_ARRAY
+    return math.prod(shape) <= _LARGEST_ARRAY and rows * columns * min(rows, columns) <= _LARGEST_SQUARE
 
 
 def compile_outer(function: Callable[..., Any], *, whole: bool = False, **options: Any) -> Any:
@@ -169,7 +188,7 @@ def _fits(equation: Any) -> bool:
         return _multiplications(equation) <= _LARGEST_PRODUCT
     if name in ("cholesky", "triangular_solve"):
         shape = equation.invars[0].aval.shape
-        return math.prod(shape) * shape[-1] <= _LARGEST_PRODUCT
+        return math.prod(shape) * shape[-1] <= _LARGEST_FACTOR
     if name.startswith("scatter"):  # a kernel has no way to write to several places at once
         return name == "scatter" and (_places(equation) == 1 or _one_by_one(equation))
     inner = [jaxpr for value in params.values() for jaxpr in _jaxprs(value)]

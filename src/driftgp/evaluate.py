@@ -53,7 +53,8 @@ def prequential(
     X = checks.inputs("X", X, state.layout.inputs, gaps=state.layout.gaps)
     rows = checked_rows(state.layout, X, y, elapsed)
     with jax.enable_x64(True):
-        prediction, state, trace = (_whole if small(state) else _compiled)(model, state, *rows, watch=watch)
+        loop = _whole if small(state, light=model.light) else _compiled
+        prediction, state, trace = loop(model, state, *rows, watch=watch)
     return Run(jax.tree.map(np.asarray, prediction), state, jax.tree.map(np.asarray, trace))
 
 

@@ -84,7 +84,8 @@ def grams(
         Kuu = jnp.where(here[:, None] & here[None, :], kernel(newest[None])[0], Kuu)
     else:
         Kuu = K[:, T:]
-    return _finished_gram(Kuu, kernel(U), used, jitter, absolute), jnp.where(used[:, None], K[:, :T], 0.0)
+    # transposed, since LAPACK wants columns: else the compiler would store all of K by columns
+    return _finished_gram(Kuu.T, kernel(U), used, jitter, absolute), jnp.where(used[:, None], K[:, :T], 0.0)
 
 
 # ---- relevance -------------------------------------------------------------------------------------------------------

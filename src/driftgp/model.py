@@ -93,6 +93,11 @@ class Model(eqx.Module, Generic[S]):
         """Whether inputs may be NaN; else they are refused, or inside a trace count as not observed."""
         return False
 
+    @property
+    def light(self) -> bool:
+        """Whether most steps leave most of the state alone; then it matters less how large it is."""
+        return False
+
     def essence(self, state: S) -> S:
         """State with zeros in place of all that `complete` can compute from the rest: what a checkpoint stores."""
         return state
@@ -147,7 +152,7 @@ class Model(eqx.Module, Generic[S]):
             return _learn(self, state, jnp.asarray(x), jnp.asarray(y), jnp.asarray(elapsed))
         rows = checked_rows(state.layout, x, y, elapsed)
         with jax.enable_x64(True):
-            updated: S = (_whole_learn if small(state) else _compiled_learn)(self, state, *rows)
+            updated: S = (_whole_learn if small(state, light=self.light) else _compiled_learn)(self, state, *rows)
         return updated
 
 

@@ -172,7 +172,9 @@ class _Steps(NamedTuple):
 @lru_cache(maxsize=64)
 def _steps(packed_model: Packing, packed_state: Packing) -> _Steps:
     """Build them for trees of these structures: once, and looked up in no table at every call."""
-    whole = small([jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in packed_state.leaves])
+    hollow: Model[Any] = jax.tree.unflatten(packed_model.structure, [None] * len(packed_model.leaves))
+    shapes = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in packed_state.leaves]
+    whole = small(shapes, light=hollow.light)
     layout: Layout = jax.tree.unflatten(packed_state.structure, [None] * len(packed_state.leaves)).layout
 
     def forecast(settings: Packed, packed: Packed, X: Array) -> Prediction:

@@ -116,7 +116,8 @@ def _program(shape: Packing, warmup: int) -> Program:
     arguments = jax.tree.unflatten(shape.structure, leaves)
     with jax.enable_x64(True):
         model, X, y, _ = arguments
-        whole = small(jax.eval_shape(lambda model, X, y: model.init(X[:warmup], y[:warmup]), model, X, y))
+        state = jax.eval_shape(lambda model, X, y: model.init(X[:warmup], y[:warmup]), model, X, y)
+        whole = small(state, light=model.light)
         loop = compiling.scan if whole else loops.scan
         lowered = compile_outer(follow, whole=whole).lower(*arguments)
         return Program(lowered.compile(), lowered.out_info)

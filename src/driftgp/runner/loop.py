@@ -43,7 +43,7 @@ class Forecast(NamedTuple):
 def advance(model: Watched, state: Any, steps: list[Step], level: float) -> tuple[Any, list[Forecast]]:
     """Take the steps one after another."""
     forecasts: list[Forecast] = []
-    loop = _whole_loop if small(state) else _compiled_loop
+    loop = _whole_loop if small(state, light=model.light) else _compiled_loop
     for start in range(0, len(steps), CAPACITY):
         block = steps[start : start + CAPACITY]
         with jax.enable_x64(True):

@@ -27,6 +27,11 @@ class Holding(Model[H], Generic[H]):
         """Whether the held model can do with inputs that are NaN."""
         return self.model.fills_gaps
 
+    @property
+    def light(self) -> bool:
+        """Whether the held model is."""
+        return self.model.light
+
     def essence(self, state: H) -> H:
         """The held model's essence, and all that the wrapper adds."""
         return replace(state, inner=self.model.essence(state.inner))
