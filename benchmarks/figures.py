@@ -190,6 +190,7 @@ def _fresh(rows: Sequence[Row]) -> Iterator[Figure]:
             row = find(rows, group="fresh", name=f"first {call}", how=how)
             yield Figure(f"first_{call.lower()}_{label}_s", _seconds(row), target)
     yield Figure("import_driftgp_s", _seconds(find(rows, group="fresh", name="import driftgp")), 1.0)
+    yield Figure("from_driftgp_import_AGP_s", _seconds(find(rows, group="fresh", name="from driftgp import AGP")))
     river = times(rows, group="outside", name=RIVER, size=TOY)
     yield Figure("river_learn_one_and_predict_one_us", spread(river).median if river else float("nan"), 250.0)
 

@@ -12,7 +12,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array, lax
 from jax.typing import ArrayLike
 
@@ -20,7 +19,7 @@ from driftgp import bound, checks, inducing, learning, settings, window
 from driftgp.bound import Posterior, Statistics
 from driftgp.inducing import RULES, Inducing, Relevance
 from driftgp.kernels import SE, Covariance
-from driftgp.learning import Hyperparameters
+from driftgp.learning import Hyperparameters, Optimizer
 from driftgp.loops import only_if
 from driftgp.model import Layout, Model, State, Units
 from driftgp.prediction import Gaussian
@@ -77,7 +76,7 @@ class AGP(Model[AGPState]):
     relevance: Relevance = eqx.field(static=True)
     learn_every: int = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
-    optimizer: optax.GradientTransformation | None = eqx.field(static=True)
+    optimizer: Optimizer | None = eqx.field(static=True)
     restart: bool = eqx.field(static=True)
     warmup_iterations: int = eqx.field(static=True)
     learn_inducing: bool = eqx.field(static=True)
@@ -98,7 +97,7 @@ class AGP(Model[AGPState]):
         iterations: int = 1,
         rate: ArrayLike | None = None,
         natural: ArrayLike | None = None,
-        optimizer: optax.GradientTransformation | None = None,
+        optimizer: Optimizer | None = None,
         restart: bool = True,
         threshold: ArrayLike = 1e-4,
         jitter: ArrayLike | None = None,
@@ -159,7 +158,7 @@ class AGP(Model[AGPState]):
         self.forgetting = settings.forgetting_factor(forgetting, attenuation, self.window)
         self.relevance = checks.choice("relevance", relevance, RULES)  # type: ignore[assignment]
         self.iterations = checks.whole("iterations", iterations, 1)
-        if not isinstance(optimizer, optax.GradientTransformation | None):
+        if not isinstance(optimizer, Optimizer | None):
             raise ValueError(f"optimizer must be an optax optimiser, such as optax.adam(0.01); got {optimizer!r}")
         if optimizer is not None and rate is not None:
             raise ValueError(f"rate must be left out when an optimizer is given, which has its own; got {rate!r}")
@@ -445,7 +444,7 @@ class AGP(Model[AGPState]):
         start = learning.initial(self.kernel, self.noise, h.noise.shape[0], str(h.noise.dtype))
         return learning.log_prior(h, start, self.prior)
 
-    def _optimizer(self, s: Statistics) -> optax.GradientTransformation:
+    def _optimizer(self, s: Statistics) -> Optimizer:
         if self.natural is not None:
             information = 0.5 * s.n + (0.0 if self.prior is None else self.prior**-2)
             return learning.natural(self.natural, self.rate, information)

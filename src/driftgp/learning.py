@@ -5,13 +5,12 @@ counted, so that one bad sample cannot spoil what was learned.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array, lax
 from jax.flatten_util import ravel_pytree
 
@@ -28,12 +27,32 @@ class Hyperparameters(eqx.Module):
     noise: Array  # P
 
 
+@runtime_checkable
+class Optimizer(Protocol):
+    """What all of optax's optimisers are."""
+
+    @property
+    def init(self) -> Callable[[Any], Any]:
+        """State before the first step, from the parameters."""
+
+    @property
+    def update(self) -> Callable[..., Any]:
+        """Step and next state, from the gradient, the state and the parameters."""
+
+
+class Steps(NamedTuple):
+    """An optimiser."""
+
+    init: Callable[[Any], Any]
+    update: Callable[..., Any]
+
+
 class Climb(NamedTuple):
     """Where one or more gradient steps have led."""
 
     positive: Any
     free: Any
-    optimizer: optax.OptState
+    optimizer: Any
     skipped: Array
 
 
@@ -71,12 +90,14 @@ def log_prior(positive: Any, centre: Any, width: Array) -> Array:
     return -0.5 * jnp.sum((distance / width) ** 2)
 
 
-def adam(rate: Array) -> optax.GradientTransformation:
+def adam(rate: Array) -> Optimizer:
     """Adam with a rate that may be traced: changing it compiles nothing anew."""
+    import optax  # here, since it would take a sixth of the time of `import driftgp`
+
     return optax.chain(optax.scale_by_adam(), optax.scale(-rate))
 
 
-def natural(rate: Array, largest: Array, information: Array) -> optax.GradientTransformation:
+def natural(rate: Array, largest: Array, information: Array) -> Optimizer:
     """Natural steps: the gradient over the information that the samples hold, none of them larger than `largest`.
 
     n samples hold at most n/2 of information on the logarithm of a variance, noise or signal: with that for the
@@ -84,13 +105,13 @@ def natural(rate: Array, largest: Array, information: Array) -> optax.GradientTr
     a parameter that is right stays where it is.
     """
 
-    def update(gradient: Array, state: optax.OptState, _: Any = None) -> tuple[Array, optax.OptState]:
+    def update(gradient: Array, state: Any, _: Any = None) -> tuple[Array, Any]:
         return jnp.clip(-rate * gradient / information, -largest, largest), state
 
-    return optax.GradientTransformation(lambda _: optax.EmptyState(), update)
+    return Steps(lambda _: (), update)
 
 
-def begin(optimizer: optax.GradientTransformation, positive: Any, free: Any = ()) -> optax.OptState:
+def begin(optimizer: Optimizer, positive: Any, free: Any = ()) -> Any:
     """State of an optimiser that has not taken a step."""
     return optimizer.init(ravel_pytree((positive, free))[0])
 
@@ -99,8 +120,8 @@ def ascend(
     objective: Callable[[Any, Any], Array],
     positive: Any,
     free: Any,
-    optimizer: optax.GradientTransformation,
-    optimizer_state: optax.OptState,
+    optimizer: Optimizer,
+    optimizer_state: Any,
     iterations: int,
 ) -> Climb:
     """Take gradient steps that make objective(positive, free) larger, in log positive and in free."""
@@ -117,7 +138,7 @@ def ascend(
         lambda flat: -objective(*natural(flat))
     )  # the value is not needed: it costs a logarithm a point
 
-    def step(carry: tuple[Array, optax.OptState, Array], _: None) -> tuple[tuple[Array, optax.OptState, Array], None]:
+    def step(carry: tuple[Array, Any, Array], _: None) -> tuple[tuple[Array, Any, Array], None]:
         flat, optimizer_state, skipped = carry
         gradient = downhill(flat)
         finite = jnp.all(jnp.isfinite(gradient))

@@ -6,9 +6,9 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.scipy.special import log_ndtr, logsumexp, ndtr, ndtri
-from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
+from driftgp import normal
 from driftgp.prediction import Prediction, outer_call
 
 # Halving every eighth turn at the least, this many turns settle any bracket.
@@ -102,7 +102,7 @@ class Mixture(Prediction):
         return (jnp.asarray(y) - jnp.stack(self.means)) / jnp.sqrt(jnp.stack(self.variances))  # K×N×P
 
     def _log_density(self, z: Array) -> Array:
-        return self._log_sum(norm.logpdf(z) - 0.5 * jnp.log(jnp.stack(self.variances)))
+        return self._log_sum(normal.log_pdf(z) - 0.5 * jnp.log(jnp.stack(self.variances)))
 
     def _log_sum(self, logs: Array) -> Array:
         return logsumexp(logs, 0, b=jnp.stack(self.weights))
@@ -131,7 +131,7 @@ class Mixture(Prediction):
             z = self._z(y)
             score = self._score(z)
             low, high = jnp.where(score <= target, y, low), jnp.where(score >= target, y, high)
-            step = (target - score) * jnp.exp(norm.logpdf(score) - self._log_density(z))
+            step = (target - score) * jnp.exp(normal.log_pdf(score) - self._log_density(z))
             # a little past the root, so that the next turn closes the bracket from the other side
             newton = y + step + jnp.sign(step) * 0.25 * tolerance
             inside = (newton > low) & (newton < high) & (turn % 8 != 7)
@@ -149,7 +149,7 @@ def _mixed(weights: Sequence[Array], values: Sequence[Array]) -> Any:
 def _absolute_mean(mean: Array, variance: Array) -> Array:
     """Mean of |x| for x ~ N(m, s²): 2s φ(m/s) + m (2Φ(m/s) − 1)."""
     std = jnp.sqrt(variance)
-    return 2.0 * std * norm.pdf(mean / std) + mean * (2.0 * ndtr(mean / std) - 1.0)
+    return 2.0 * std * normal.pdf(mean / std) + mean * (2.0 * ndtr(mean / std) - 1.0)
 
 
 def _lower_score(log_p: Array) -> Array:
@@ -157,7 +157,7 @@ def _lower_score(log_p: Array) -> Array:
 
     def newton(_: int, z: Array) -> Array:
         log_cdf = log_ndtr(z)
-        return jnp.minimum(z - (log_cdf - log_p) * jnp.exp(log_cdf - norm.logpdf(z)), 0.0)
+        return jnp.minimum(z - (log_cdf - log_p) * jnp.exp(log_cdf - normal.log_pdf(z)), 0.0)
 
     z = -jnp.sqrt(jnp.maximum(-2.0 * (log_p + jnp.log(2.0)), 0.0))
     return lax.fori_loop(0, 6, newton, z)

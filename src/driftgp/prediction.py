@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.scipy.special import ndtr, ndtri
-from jax.scipy.stats import norm
 from jax.typing import ArrayLike
+
+from driftgp import normal
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -108,12 +109,12 @@ class Gaussian(Prediction):
     @outer_call
     def cdf(self, y: ArrayLike) -> Array:
         """Φ((y − m)/s)."""
-        return norm.cdf(y, self.mean, jnp.sqrt(self.variance))
+        return ndtr((y - self.mean) / jnp.sqrt(self.variance))
 
     @outer_call
     def log_prob(self, y: ArrayLike) -> Array:
         """−½ log 2πs² − (y − m)²/2s²."""
-        return norm.logpdf(y, self.mean, jnp.sqrt(self.variance))
+        return normal.log_pdf((y - self.mean) / jnp.sqrt(self.variance)) - 0.5 * jnp.log(self.variance)
 
     @outer_call
     def quantile(self, q: ArrayLike) -> Array:
@@ -125,7 +126,7 @@ class Gaussian(Prediction):
         """s (z (2Φ(z) − 1) + 2φ(z) − π^(−½)) with z = (y − m)/s."""
         std = jnp.sqrt(self.variance)
         z = (y - self.mean) / std
-        return std * (z * (2.0 * norm.cdf(z) - 1.0) + 2.0 * norm.pdf(z) - jnp.pi**-0.5)
+        return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * normal.pdf(z) - jnp.pi**-0.5)
 
     @outer_call
     def to_normal(self, y: ArrayLike) -> Array:

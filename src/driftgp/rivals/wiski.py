@@ -36,7 +36,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.flatten_util import ravel_pytree
-from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
 from driftgp import bound, checks, learning, window
@@ -267,7 +266,8 @@ class WISKI(Model[WISKIState]):
 
         def objective(_: tuple[()], A: Array) -> Array:
             mean, latent = _interpolated(state.grid, state.posterior, _mapped(replace(projection, A=A), x[None]))
-            return jnp.sum(norm.logpdf(y, mean[0], jnp.sqrt(latent[0] + state.hyperparameters.noise)))
+            noise = state.hyperparameters.noise
+            return jnp.sum(Gaussian(mean[0], latent[0] + noise, noise).log_prob(y))
 
         optimizer = learning.adam(self.projection_rate)
         climb = learning.ascend(objective, (), projection.A, optimizer, state.projection_optimizer, 1)

@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
-from driftgp import checks
+from driftgp import checks, normal
 from driftgp.model import Layout, Model, Units
 from driftgp.wrappers import spread
 from driftgp.wrappers.holding import Holding, HoldingState
@@ -169,7 +168,7 @@ class Calibrated(Holding[CalibratedState]):
         """γ of each level, L×1×1: the rate over the change of the share outside with log c."""
         nominal = self._nominal(self.rate.dtype)
         sides = 2.0 if self.symmetric else 1.0
-        return self.rate / (sides * nominal * norm.pdf(nominal))
+        return self.rate / (sides * nominal * normal.pdf(nominal))
 
     def _nominal(self, dtype: Any) -> Array:
         return jnp.array([nominal_reach(level) for level in self.levels], dtype)[:, None, None]

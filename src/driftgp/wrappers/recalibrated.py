@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from jax.scipy.special import ndtr, ndtri
-from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
+from driftgp import normal
 from driftgp.prediction import Prediction, outer_call
 
 _NORMAL = NormalDist()
@@ -129,7 +129,7 @@ class Recalibrated(Prediction):
         """log f(y) − log φ(z) + log φ(u) − log h'(u), with u = h⁻¹(z)."""
         z, u = self.model.to_normal(y), self._score(y)
         slope = self._by_side(u, lambda lines: lines.slope(jnp.abs(u)))
-        return self.model.log_prob(y) - norm.logpdf(z) + norm.logpdf(u) - jnp.log(slope)
+        return self.model.log_prob(y) - normal.log_pdf(z) + normal.log_pdf(u) - jnp.log(slope)
 
     @outer_call
     def quantile(self, q: ArrayLike) -> Array:
@@ -157,7 +157,7 @@ class Recalibrated(Prediction):
             for sign in (-1.0, 1.0):
                 half = 0.5 * (_FURTHEST - sign * u)
                 score = u + sign * half * (1.0 + at)
-                total += weight * half * sign * (self._value(score) - y) * ndtr(-sign * score) * norm.pdf(score)
+                total += weight * half * sign * (self._value(score) - y) * ndtr(-sign * score) * normal.pdf(score)
             return total, None
 
         nodes = jnp.asarray(_NODES, u.dtype), jnp.asarray(_WEIGHTS, u.dtype)
