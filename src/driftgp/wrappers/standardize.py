@@ -119,7 +119,8 @@ class Standardize(Holding[StandardizeState]):
         if self.forgetting is not None:
             state = self._follow(state, jnp.concatenate([x, y]), jnp.all(jnp.isfinite(y)), self.forgetting)
         units = _units(state.layout, state.centre, state.scale)
-        return replace(state, inner=self.model.learn(state.inner, units.inputs(x), units.targets(y), elapsed))
+        x = units.inputs(x[None])[0]  # computed as for a forecast: the compiler then does it once
+        return replace(state, inner=self.model.learn(state.inner, x, units.targets(y), elapsed))
 
     def rescale(self, state: StandardizeState, units: Units) -> StandardizeState:
         """Only what is in the user's units changes: the held model sees what it saw before."""

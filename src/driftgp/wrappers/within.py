@@ -92,7 +92,7 @@ class Within(Holding[WithinState]):
 
     def learn(self, state: WithinState, x: Array, y: Array, elapsed: Array) -> WithinState:
         """Let the held model learn from the input within the limits, then widen them."""
-        near = self._limit(state.range, x)
+        near = self._limit(state.range, x[None])[0]  # computed as for a forecast: the compiler then does it once
         beyond = jnp.isfinite(x) & (near != x) & jnp.any(jnp.isfinite(y))
         return replace(
             state,
