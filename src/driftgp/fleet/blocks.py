@@ -147,12 +147,13 @@ class Blocks:
             number, begin, end = own
             cuts = [slice(cut, min(cut + ROWS, end)) for cut in range(begin, end, ROWS)]
             with jax.enable_x64(True):
-                return [(call(self.blocks[number], _batch(rows, order[c], slots[c])), c.stop - c.start) for c in cuts]
+                answers = [call(self.blocks[number], _batch(rows, order[c], slots[c])) for c in cuts]
+            # wait for them here: JAX computes one after the other what one thread has asked for without waiting
+            return [_first(answer, c.stop - c.start) for answer, c in zip(answers, cuts, strict=True)]
 
         ends = np.append(begins[1:], which.size)
         items = zip(numbers.tolist(), begins.tolist(), ends.tolist(), strict=True)
-        under_way = each(work, items)
-        parts = [jax.tree.map(lambda leaf, n=n: np.asarray(leaf)[:n], a) for some in under_way for a, n in some]
+        parts = chain.from_iterable(each(work, items))
         back = np.empty_like(order)
         back[order] = np.arange(order.size)
         return jax.tree.map(lambda *leaves: np.concatenate(leaves)[back], *parts)
@@ -181,6 +182,11 @@ def _batch(rows: Any, chosen: np.ndarray, slots: np.ndarray) -> Batch:
         ends=_filled_up(ends.astype(np.int32), ROWS),
         keys=np.int32(begins.size),
     )
+
+
+def _first(tree: Any, count: int) -> Any:
+    """The first entries of every array of a tree, once they are computed."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[:count], tree)
 
 
 def _filled_up(rows: np.ndarray, size: int) -> np.ndarray:
