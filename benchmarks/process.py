@@ -32,7 +32,10 @@ def measure(kind: str, timeout: float = 900.0, **arguments: Any) -> list[Row]:
     """Rows of one measurement; one that fails gives a row that says so, and the run goes on."""
     command = [sys.executable, "-m", "benchmarks.worker", kind, json.dumps(arguments)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=timeout, check=False)
+        # one thread for JAX as well: a single model has nothing to share out; a fleet has
+        threads = {} if kind == "fleet" else {"NPROC": "1"}
+        environ = environment() | threads
+        done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         return [{"group": kind, "failed": f"took more than {timeout:.0f} s", **arguments}]
     if done.returncode != 0:
