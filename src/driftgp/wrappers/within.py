@@ -18,7 +18,7 @@ _FIRST = 10
 
 
 class Range(eqx.Module):
-    """How far each input has gone so far."""
+    """How far each input has gone so far; zeros before the first."""
 
     low: Array  # D
     high: Array  # D
@@ -71,12 +71,8 @@ class Within(Holding[WithinState]):
     def start(self, layout: Layout, X: Array, y: Array) -> WithinState:
         """Find the range of the batch, and start the held model on it as it is."""
         D = layout.inputs
-        nothing = Range(
-            low=jnp.full(D, jnp.inf, X.dtype),
-            high=jnp.full(D, -jnp.inf, X.dtype),
-            last=jnp.zeros(D, X.dtype),
-            count=jnp.zeros(D, jnp.int32),
-        )
+        zeros = jnp.zeros(D, X.dtype)
+        nothing = Range(low=zeros, high=zeros, last=zeros, count=jnp.zeros(D, jnp.int32))
         reached, _ = lax.scan(lambda reached, row: (self._extend(reached, *row), None), nothing, (X, y))
         return WithinState(
             inner=self.model.start(layout, X, y), range=reached, limited=jnp.zeros(D, jnp.int32), layout=layout
@@ -104,8 +100,12 @@ class Within(Holding[WithinState]):
     def rescale(self, state: WithinState, units: Units) -> WithinState:
         """Express the range in the new units too."""
         reached = state.range
+
+        def converted(place: Array) -> Array:
+            return jnp.where(reached.count > 0, units.inputs(place), 0.0)
+
         reached = replace(
-            reached, low=units.inputs(reached.low), high=units.inputs(reached.high), last=units.inputs(reached.last)
+            reached, low=converted(reached.low), high=converted(reached.high), last=converted(reached.last)
         )
         return replace(state, inner=self.model.rescale(state.inner, units), range=reached)
 
@@ -118,12 +118,13 @@ class Within(Holding[WithinState]):
     def _extend(self, reached: Range, x: Array, y: Array) -> Range:
         """The range with one more sample, if it has a target."""
         here = jnp.isfinite(x) & jnp.any(jnp.isfinite(y))
+        first = reached.count == 0
         near = self._limit(reached, x)
         low = jnp.minimum(reached.low, jnp.minimum(near, jnp.maximum(x, reached.last)))
         high = jnp.maximum(reached.high, jnp.maximum(near, jnp.minimum(x, reached.last)))
         return Range(
-            low=jnp.where(here, low, reached.low),
-            high=jnp.where(here, high, reached.high),
+            low=jnp.where(here, jnp.where(first, x, low), reached.low),
+            high=jnp.where(here, jnp.where(first, x, high), reached.high),
             last=jnp.where(here, x, reached.last),
             count=reached.count + here,
         )
