@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.sizes import LOAD, TOY
+
 Row = dict[str, Any]
 CACHE = Path(".cache") / "bench"
 
@@ -28,13 +30,21 @@ def environment(cache: Path | None = None) -> dict[str, str]:
     return os.environ | ENVIRONMENT | {"JAX_COMPILATION_CACHE_DIR": kept}
 
 
+def _threads(kind: str, arguments: dict[str, Any]) -> dict[str, str]:
+    """One thread for JAX where a single model's arrays would be shared out among more.
+
+    A fleet uses all cores. Where a sample is a call, one thread computes and another waits for it; steps of these sizes
+    are one kernel, which is never shared out.
+    """
+    many = kind in ("fleet", "outside") or (kind == "grid" and arguments["size"] in (TOY, LOAD))
+    return {} if many else {"NPROC": "1"}
+
+
 def measure(kind: str, timeout: float = 900.0, **arguments: Any) -> list[Row]:
     """Rows of one measurement; one that fails gives a row that says so, and the run goes on."""
     command = [sys.executable, "-m", "benchmarks.worker", kind, json.dumps(arguments)]
     try:
-        # one thread for JAX as well: a single model has nothing to share out; a fleet has
-        threads = {} if kind == "fleet" else {"NPROC": "1"}
-        environ = environment() | threads
+        environ = environment() | _threads(kind, arguments)
         done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         return [{"group": kind, "failed": f"took more than {timeout:.0f} s", **arguments}]
