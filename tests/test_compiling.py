@@ -106,6 +106,14 @@ def test_a_stack_is_written_to_as_its_members_are() -> None:
         np.testing.assert_allclose(own, right, rtol=1e-14)
 
 
+def test_a_stack_of_one_stack_is_left_to_the_library_and_comes_out_right() -> None:
+    def written(A: Array, i: Array) -> Array:
+        return jax.vmap(jax.vmap(lambda A, i: A.at[i].set(9.0)))(A, i)
+
+    A, i = jnp.zeros((1, 1, 3, 2)), jnp.array([[1]])
+    np.testing.assert_array_equal(compile_outer(in_one_piece(written), whole=True)(A, i), written(A, i))
+
+
 @pytest.mark.parametrize(
     "model", [AGP(), FastAGP(), Calibrated(Standardize(Within(Bank(AGP(), forgetting=[0.9, 0.98]))))]
 )

@@ -190,7 +190,8 @@ def _fits(equation: Any) -> bool:
         shape = equation.invars[0].aval.shape
         return math.prod(shape) * shape[-1] <= _LARGEST_FACTOR
     if name.startswith("scatter"):  # a kernel has no way to write to several places at once
-        return name == "scatter" and (_places(equation) == 1 or _one_by_one(equation))
+        stacked = params["dimension_numbers"].operand_batching_dims
+        return name == "scatter" and (_one_by_one(equation) if stacked else _places(equation) == 1)
     inner = [jaxpr for value in params.values() for jaxpr in _jaxprs(value)]
     if inner:
         return name in _RULES and all(suits(jaxpr.jaxpr) for jaxpr in inner)
