@@ -9,6 +9,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 SPARK_VENV := .venv-spark
+NATIVE := hatch_build.py $(wildcard src/driftgp/native/*.cpp src/driftgp/native/*.hpp)
 BENCH_VENV := benchmarks/.venv
 LOCK_VENV := .cache/lock
 UV_VERSION := 0.13.7
@@ -114,22 +115,22 @@ $(VENV)/.made:
 	$(make_venv)
 	@touch $@
 
-$(VENV)/.demo: requirements/demo.lock pyproject.toml | $(VENV)/.made
+$(VENV)/.demo: requirements/demo.lock pyproject.toml $(NATIVE) | $(VENV)/.made
 	@$(BIN)/python $(PIP_INSTALL) --requirement requirements/demo.lock
 	$(install_driftgp)
 
-$(VENV)/.dev: requirements/dev.lock requirements/demo.lock pyproject.toml | $(VENV)/.made
+$(VENV)/.dev: requirements/dev.lock requirements/demo.lock pyproject.toml $(NATIVE) | $(VENV)/.made
 	@$(BIN)/python $(PIP_INSTALL) --requirement requirements/dev.lock
 	$(install_driftgp)
 	@touch $(VENV)/.demo
 
-$(SPARK_VENV)/.made: requirements/spark.lock pyproject.toml
+$(SPARK_VENV)/.made: requirements/spark.lock pyproject.toml $(NATIVE)
 	$(make_venv)
 	@$(@D)/bin/python $(PIP_INSTALL) --requirement requirements/spark.lock
 	$(install_driftgp)
 
 # Without dependencies: the lock has them all, and those of torch would be gigabytes (see benchmarks/no-torch.txt).
-$(BENCH_VENV)/.made: benchmarks/requirements.lock benchmarks/torch.lock pyproject.toml
+$(BENCH_VENV)/.made: benchmarks/requirements.lock benchmarks/torch.lock pyproject.toml $(NATIVE)
 	$(make_venv)
 	@$(@D)/bin/python $(PIP_INSTALL) --no-deps --requirement benchmarks/requirements.lock --requirement benchmarks/torch.lock
 	$(install_driftgp)
@@ -142,3 +143,4 @@ $(LOCK_VENV)/.uv-$(UV_VERSION):
 clean: ## remove environments, caches and built files
 	rm -rf $(VENV) $(SPARK_VENV) $(BENCH_VENV) .cache .hypothesis build dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f src/driftgp/native/*.so

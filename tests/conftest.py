@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import jax
 import pytest
 
+from driftgp import native
+
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled_in_a_hurry(request: pytest.FixtureRequest) -> Iterator[None]:
@@ -17,6 +19,15 @@ def compiled_in_a_hurry(request: pytest.FixtureRequest) -> Iterator[None]:
     jax.config.update("jax_disable_most_optimizations", not getattr(request.module, "OPTIMISED", False))
     yield
     jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()
+
+
+@pytest.fixture
+def by_jax(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """AGP as it runs where there is no C++ library."""
+    monkeypatch.setattr(native, "library", lambda: None)
+    jax.clear_caches()
+    yield
     jax.clear_caches()
 
 

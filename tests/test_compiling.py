@@ -114,6 +114,7 @@ def test_a_stack_of_one_stack_is_left_to_the_library_and_comes_out_right() -> No
     np.testing.assert_array_equal(compile_outer(in_one_piece(written), whole=True)(A, i), written(A, i))
 
 
+@pytest.mark.usefixtures("by_jax")
 @pytest.mark.parametrize(
     "model", [AGP(), FastAGP(), Calibrated(Standardize(Within(Bank(AGP(), forgetting=[0.9, 0.98]))))]
 )
@@ -137,6 +138,7 @@ def test_a_large_model_keeps_its_libraries() -> None:
     assert not small(many_points.init(np.zeros((0, 1)), np.zeros(0)), light=many_points.light)
 
 
+@pytest.mark.usefixtures("by_jax")
 def test_a_long_window_is_no_reason_for_fast_agp_to_leave_the_kernel() -> None:
     fast = Standardize(FastAGP(inducing=20, window=3000))
     X = np.linspace(0.0, 1.0, 20)[:, None]

@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array, lax
 from jax.typing import ArrayLike
 
-from driftgp import bound, checks, inducing, learning, settings, window
+from driftgp import bound, checks, inducing, learning, native, settings, window
 from driftgp.bound import Posterior, Statistics
 from driftgp.inducing import RULES, Inducing, Relevance
 from driftgp.kernels import SE, Covariance
@@ -220,13 +220,38 @@ class AGP(Model[AGPState]):
 
     def forecast(self, state: AGPState, X: Array) -> Gaussian:
         """Predictive distribution (eq. adap_pred_dist)."""
+        if native.suits(self, state):
+            return native.differentiable(_forecast_natively, AGP.forecast_by_jax)(self, state, X)
+        return self.forecast_by_jax(state, X)
+
+    def learn(self, state: AGPState, x: Array, y: Array, elapsed: Array) -> AGPState:
+        """One step of Algorithm 2 (AGP), of Algorithm 1 (fast-AGP), or of whichever is due (hybrid)."""
+        way = native.learn if native.suits(self, state) else AGP.learn_by_jax
+        learned: AGPState = way(self, state, x, y, elapsed)
+        return learned
+
+    def follow(self, state: AGPState, X: Array, y: Array, elapsed: Array) -> tuple[Gaussian, AGPState] | None:
+        """All rows in one call, where there is a library for it."""
+        if not native.suits(self, state):
+            return None
+        answer, state = native.follow(self, state, X, y, elapsed)
+        return Gaussian(*answer), state
+
+    def stepper(self, state: AGPState) -> native.Stepper | None:
+        """The library itself, where there is one."""
+        return native.Stepper(self, state) if native.suits(self, state) else None
+
+    # ---- the mathematics, in JAX -------------------------------------------------------------------------------------
+
+    def forecast_by_jax(self, state: AGPState, X: Array) -> Gaussian:
+        """`forecast`, whatever the model."""
         h = state.hyperparameters
         Kus = inducing.cross(h.kernel, state.points, X)  # M×N
         mean, latent = bound.predict(state.posterior, Kus, h.kernel(X))
         return Gaussian(mean, latent + h.noise, jnp.broadcast_to(h.noise, mean.shape))
 
-    def learn(self, state: AGPState, x: Array, y: Array, elapsed: Array) -> AGPState:
-        """One step of Algorithm 2 (AGP), of Algorithm 1 (fast-AGP), or of whichever is due (hybrid)."""
+    def learn_by_jax(self, state: AGPState, x: Array, y: Array, elapsed: Array) -> AGPState:
+        """`learn`, whatever the model."""
         observed = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(x))
         x, y = jnp.where(observed, x, 0.0), jnp.where(observed, y, 0.0)
         state = self._observe(state, x, y, self.forgetting**elapsed, observed)
@@ -468,6 +493,11 @@ class AGP(Model[AGPState]):
         """The jitter is noise already: the noise has no meaning below it."""
         floor = self._jitters(s.kappa)[0] * s.kappa / s.n
         return replace(h, noise=jnp.maximum(h.noise, floor))
+
+
+def _forecast_natively(model: AGP, state: AGPState, X: Array) -> Gaussian:
+    mean, variance = native.forecast(model, state, X)
+    return Gaussian(mean, variance, jnp.broadcast_to(state.hyperparameters.noise, mean.shape))
 
 
 def _zeros(tree: Tree) -> Tree:

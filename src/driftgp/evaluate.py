@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 
 from driftgp import checks, compiling, loops
 from driftgp.compiling import compile_outer, small
-from driftgp.model import Model, State, checked_rows
+from driftgp.model import Model, State, checked_rows, follow
 from driftgp.prediction import Prediction
 
 S = TypeVar("S", bound=State)
@@ -71,6 +71,9 @@ def scan(
 
     A program that is compiled as a whole may hand in `compiling.scan` as its loop.
     """
+    followed = follow(model, state, X, y, elapsed) if watch is None else None
+    if followed is not None:
+        return Run(*followed, None)
 
     def predict_and_learn(
         model: Model[S], state: S, row: tuple[Array, Array, Array]

@@ -9,7 +9,7 @@ import abc
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import equinox as eqx
 import jax
@@ -69,6 +69,23 @@ class Units(eqx.Module):
         return (y - self.y_centre) / self.y_scale
 
 
+class Engine(Protocol):
+    """A model and its state, which it changes in place; arrays are as the user gave them, and checked."""
+
+    @property
+    def state(self) -> Any:
+        """A copy of the state as it is now."""
+
+    def predict(self, X: np.ndarray) -> Prediction:
+        """Distribution of new targets at the rows of X."""
+
+    def update(self, X: np.ndarray, y: np.ndarray, elapsed: np.ndarray) -> None:
+        """Learn from several rows."""
+
+    def follow(self, x: np.ndarray, y: np.ndarray, elapsed: np.ndarray, x_next: np.ndarray) -> Prediction:
+        """Learn from one sample, then predict at x_next."""
+
+
 class Model(eqx.Module, Generic[S]):
     """A regression model for a stream. Its fields are settings; what it learns is in the state."""
 
@@ -85,6 +102,19 @@ class Model(eqx.Module, Generic[S]):
     @abc.abstractmethod
     def learn(self, state: S, x: Array, y: Array, elapsed: Array) -> S:
         """State after time `elapsed` and then one sample x (D), y (P); where y is NaN only time has passed."""
+
+    # ---- what a model may provide for loops
+
+    def stepper(self, state: S) -> "Engine | None":  # noqa: ARG002
+        """Something that takes samples one at a time more quickly than a compiled function is called; None without."""
+        return None
+
+    def follow(self, state: S, X: Array, y: Array, elapsed: Array) -> tuple[Prediction, S] | None:  # noqa: ARG002
+        """Forecast N×P of each row of X (N×D) before its y (N×P) is learned from, and the state after the last one.
+
+        None, if the model has no quicker way than `forecast` and `learn` row by row.
+        """
+        return None
 
     # ---- what a model may provide for checkpoints and wrappers
 
@@ -176,8 +206,18 @@ def _start(model: Model[S], X: Array, y: Array) -> S:
 
 def _forecast(model: Model[S], state: S, X: Array) -> Prediction:
     model, X = _in_precision(state.layout.dtype, (model, X))
-    prediction = model.forecast(state, X)
-    return prediction if state.layout.outputs else jax.tree.map(partial(jnp.squeeze, axis=-1), prediction)
+    return _as_given(state.layout, model.forecast(state, X))
+
+
+def follow(model: Model[S], state: S, X: Array, y: Array, elapsed: Array) -> tuple[Prediction, S] | None:
+    """`Model.follow`, for rows as the user gives them."""
+    model, X, y, elapsed = _in_precision(state.layout.dtype, (model, X, y, elapsed))
+    followed = model.follow(state, X, y.reshape(X.shape[0], state.layout.columns), elapsed)
+    return followed and (_as_given(state.layout, followed[0]), followed[1])
+
+
+def _as_given(layout: Layout, prediction: Prediction) -> Prediction:
+    return prediction if layout.outputs else jax.tree.map(partial(jnp.squeeze, axis=-1), prediction)
 
 
 def _joint(model: Model[S], state: S, X: Array) -> Array:
@@ -199,6 +239,9 @@ def _learn(
         model, x, y, elapsed = _in_precision(state.layout.dtype, (model, *row))
         return model.learn(state, x, jnp.reshape(y, state.layout.columns), elapsed), None
 
+    followed = follow(model, state, x, y, jnp.broadcast_to(elapsed, x.shape[:1])) if x.ndim == 2 else None
+    if followed is not None:
+        return followed[1]
     if x.ndim == 1:
         learned: S = whole(one)(model, state, (x, y, elapsed))[0]
     else:

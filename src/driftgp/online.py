@@ -17,11 +17,12 @@ from jax.typing import ArrayLike
 
 from driftgp import checks
 from driftgp.compiling import compile_outer, in_one_piece, small, wait
-from driftgp.model import Layout, Model, State, checked_inputs, checked_rows
+from driftgp.model import Engine, Layout, Model, State, checked_inputs, checked_rows
 from driftgp.packing import Packed, Packing, pack, packing_of, unpack, vectors
 from driftgp.prediction import Prediction
 
 S = TypeVar("S", bound=State)
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, y, elapsed
 
 
 class Online(Generic[S]):
@@ -44,11 +45,8 @@ class Online(Generic[S]):
         """Take a model and a state of it, fresh from `init` or restored."""
         self.model = model
         self._layout = state.layout
-        with jax.enable_x64(True):
-            self._settings, self._packed = pack(model), pack(state)
-        self._packing = packing_of(state)
-        self._steps = _steps(packing_of(model), self._packing)
-        self._waiting: np.ndarray | None = None  # a sample that was handed in and not learned from yet
+        self._engine: Engine = model.stepper(state) or _Compiled(model, state)
+        self._waiting: Rows | None = None  # a sample that was handed in and not learned from yet
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are the model and its state; NumPy's arrays keep float64 wherever they are opened."""
@@ -58,9 +56,7 @@ class Online(Generic[S]):
     def state(self) -> S:
         """The state as it is now."""
         self.settle()
-        with jax.enable_x64(True):
-            # a copy: the next update gives the vectors' memory away
-            state: S = unpack(self._packing, jax.tree.map(jnp.copy, self._packed))
+        state: S = self._engine.state
         return state
 
     def predict(self, x: ArrayLike) -> Prediction:
@@ -70,9 +66,7 @@ class Online(Generic[S]):
         if self._waiting is not None and X.shape[0] == 1:
             return self._learn_and_predict(self._waiting, X[0])
         self.settle()
-        with jax.enable_x64(True):
-            answer = self._steps.predict(self._settings, self._packed, X)
-        return self._answer(answer, X.shape[0])
+        return self._engine.predict(X)
 
     def update(self, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> None:
         """Learn from one sample or from several rows, as `Model.update` does.
@@ -82,26 +76,19 @@ class Online(Generic[S]):
         x, y, elapsed = checked_rows(self._layout, x, y, elapsed)
         self.settle()
         if x.ndim == 1:
-            self._waiting = np.concatenate((x, y.reshape(-1), elapsed.reshape(1)))
-            return
-        with jax.enable_x64(True):
-            self._packed = self._steps.update(self._settings, self._packed, x, y, elapsed)
+            self._waiting = x.copy(), y.copy(), elapsed  # the caller may go on to use its own
+        else:
+            self._engine.update(x, y, elapsed)
 
     def settle(self) -> None:
         """Do what is left to do of the last update, so that the next prediction comes at its quickest."""
         if self._waiting is not None:
             # by the program that predicts too, so that a state has the same bits however it was reached
-            self._learn_and_predict(self._waiting, self._waiting[: self._layout.inputs])
+            self._learn_and_predict(self._waiting, self._waiting[0])
 
-    def _learn_and_predict(self, sample: np.ndarray, x: np.ndarray) -> Prediction:
-        rows = np.concatenate((sample, x))  # one array: each that goes in costs 10 µs
-        with jax.enable_x64(True):
-            self._packed, answer = self._steps.follow(self._settings, self._packed, rows)
+    def _learn_and_predict(self, sample: Rows, x: np.ndarray) -> Prediction:
+        prediction = self._engine.follow(*sample, x)
         self._waiting = None
-        return self._answer(answer, 1)
-
-    def _answer(self, answer: Packed, rows: int) -> Prediction:
-        prediction: Prediction = unpack(self._steps.answer(rows), [wait(vector) for vector in answer])
         return prediction
 
 
@@ -158,6 +145,41 @@ class LateLabels(Generic[S]):
         del self._waiting[key]
         self._learned = max(time, self._learned)
         return True
+
+
+class _Compiled:
+    """A model and its state in the hands of JAX."""
+
+    def __init__(self, model: Model[Any], state: Any) -> None:
+        with jax.enable_x64(True):
+            self._settings, self._packed = pack(model), pack(state)
+        self._packing = packing_of(state)
+        self._steps = _steps(packing_of(model), self._packing)
+
+    @property
+    def state(self) -> Any:
+        """A copy: the next update gives the vectors' memory away."""
+        with jax.enable_x64(True):
+            return unpack(self._packing, jax.tree.map(jnp.copy, self._packed))
+
+    def predict(self, X: np.ndarray) -> Prediction:
+        with jax.enable_x64(True):
+            answer = self._steps.predict(self._settings, self._packed, X)
+        return self._answer(answer, X.shape[0])
+
+    def update(self, X: np.ndarray, y: np.ndarray, elapsed: np.ndarray) -> None:
+        with jax.enable_x64(True):
+            self._packed = self._steps.update(self._settings, self._packed, X, y, elapsed)
+
+    def follow(self, x: np.ndarray, y: np.ndarray, elapsed: np.ndarray, x_next: np.ndarray) -> Prediction:
+        rows = np.concatenate((x, y.reshape(-1), elapsed.reshape(1), x_next))  # each array that goes in costs 10 µs
+        with jax.enable_x64(True):
+            self._packed, answer = self._steps.follow(self._settings, self._packed, rows)
+        return self._answer(answer, 1)
+
+    def _answer(self, answer: Packed, rows: int) -> Prediction:
+        prediction: Prediction = unpack(self._steps.answer(rows), [wait(vector) for vector in answer])
+        return prediction
 
 
 class _Steps(NamedTuple):
