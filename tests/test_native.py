@@ -10,6 +10,7 @@ import pytest
 
 from driftgp import AGP, FastAGP, Online, native
 from driftgp.evaluate import prequential
+from driftgp.fleet import Fleet
 from driftgp.kernels import SE, Constant, Linear, Matern12, Matern32, Matern52, Periodic, RationalQuadratic
 from driftgp.wrappers import Bank
 
@@ -99,6 +100,42 @@ def test_library_and_mathematics_agree(name: str) -> None:
         for right, own in zip((expected.mean, expected.variance, expected.noise), found, strict=True):
             np.testing.assert_allclose(own, right, rtol=1e-6, atol=1e-8, err_msg=level)
         assert_same_state(end, own_end)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["AGP", "many inputs", "defaults' kernel", "lengthscale an input", "three outputs", "more samples than a block"],
+)
+def test_warm_up_goes_where_that_of_the_mathematics_goes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options, inputs, outputs, M, T = CASES[name]
+    X, y = stream(inputs, outputs, T)
+    model = AGP(inducing=M, window=T, warmup_iterations=40, **options)
+    found = model.init(X[: T - 2], y[: T - 2])
+    monkeypatch.setattr(native, "suits", lambda *_: False)
+    jax.clear_caches()
+    expected = model.init(X[: T - 2], y[: T - 2])
+    jax.clear_caches()
+    assert_same_state(expected, found)
+
+
+def test_fleet_has_the_bits_of_one_model() -> None:
+    """Its states lie packed behind each other; what is read beside one would spoil it."""
+    model, _, X, y = case("many inputs")
+    start, targets = stream(7, None, 33)
+    fleet = Fleet(model)
+    fleet.warm(start[:33], targets[:33])
+    alone = {key: Online(model, fleet.model.init(start[:33], targets[:33])) for key in ("a", "b", "c")}
+    for i in range(0, 12, 3):
+        keys = ["a", "b", "a"] if i % 2 else ["c", "a", "b"]
+        together = fleet.evaluate(keys, X[i : i + 3], y[i : i + 3])
+        ahead = fleet.predict(["a", "new"], X[:2])
+        for row, key in enumerate(keys):
+            assert together.mean[row] == alone[key].predict(X[i + row]).mean[0]
+            alone[key].update(X[i + row], y[i + row])
+        assert ahead.mean[0] == alone["a"].predict(X[0]).mean[0]
+    for key, online in alone.items():
+        for one, other in zip(jax.tree.leaves(fleet.state(key)), jax.tree.leaves(online.state), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def assert_same_state(expected: Any, found: Any) -> None:

@@ -22,6 +22,8 @@ from driftgp.kernels import SE, Covariance
 from driftgp.learning import Hyperparameters, Optimizer
 from driftgp.loops import only_if
 from driftgp.model import Layout, Model, State, Units
+from driftgp.native.direct import Stack, Stepper
+from driftgp.packing import Packing
 from driftgp.prediction import Gaussian
 from driftgp.window import Window
 
@@ -198,13 +200,18 @@ class AGP(Model[AGPState]):
         memory = window.fill(X, y, self.forgetting, X.shape[0] if self.window is None else self.window)
         filled = min(X.shape[0], memory.size)
         points = settings.place(self.inducing_inputs, self.placement, h.kernel, memory, filled, self.inducing)
-        skipped = jnp.zeros((), jnp.int32)
-        if X.shape[0] > 0 and self.warmup_iterations > 0:
+        iterations = self.warmup_iterations if X.shape[0] > 0 else 0
+        begun = self._begun(layout, h, points, memory)
+        if native.suits(self, begun) and not self.learn_inducing:
+            return native.warm_up(self, begun, iterations)
+        skipped = begun.skipped
+        if iterations > 0:
             h, points, skipped = self._warm_up(h, points, memory)
         Kux, s, q = self._from_scratch(h, points, memory)
         if self.window is None:  # from here on the statistics alone carry the past
             memory, Kux = window.fill(X[:0], y[:0], self.forgetting, 0), Kux[:, :0]
-        return AGPState(
+        return replace(
+            begun,
             window=memory,
             points=points,
             hyperparameters=h,
@@ -212,9 +219,27 @@ class AGP(Model[AGPState]):
             statistics=s,
             posterior=q,
             optimizer=() if self.restart else learning.begin(self._optimizer(s), h, self._free(points.U[0])),
-            samples=jnp.zeros((), jnp.int32),
             skipped=skipped,
             repaired=q.repairs,
+        )
+
+    def _begun(self, layout: Layout, h: Hyperparameters, points: Inducing, memory: Window) -> AGPState:
+        """A state with its samples and points, and nothing computed from them yet."""
+        M, P, none = self.inducing, layout.columns, jnp.zeros((), jnp.int32)
+        zeros = partial(jnp.zeros, dtype=layout.dtype)
+        s = Statistics(n=zeros(()), yy=zeros(P), b=zeros((M, P)), Phi=zeros((M, M)), kappa=zeros(()))
+        q = Posterior(inverse_L=zeros((M, M)), C=zeros((P, M, M)), alpha=zeros((M, P)), repairs=none)
+        return AGPState(
+            window=memory,
+            points=points,
+            hyperparameters=h,
+            Kux=zeros((M, memory.size)),
+            statistics=s,
+            posterior=q,
+            optimizer=(),
+            samples=none,
+            skipped=none,
+            repaired=none,
             layout=layout,
         )
 
@@ -237,9 +262,14 @@ class AGP(Model[AGPState]):
         answer, state = native.follow(self, state, X, y, elapsed)
         return Gaussian(*answer), state
 
-    def stepper(self, state: AGPState) -> native.Stepper | None:
+    def stepper(self, state: AGPState) -> Stepper | None:
         """The library itself, where there is one."""
-        return native.Stepper(self, state) if native.suits(self, state) else None
+        return Stepper(self, state) if native.suits(self, state) else None
+
+    def stacked(self, packing: Packing) -> Stack | None:
+        """The library itself, where there is one."""
+        hollow: AGPState = jax.tree.unflatten(packing.structure, [None] * len(packing.leaves))
+        return Stack(self, packing) if native.suits(self, hollow) else None
 
     # ---- the mathematics, in JAX -------------------------------------------------------------------------------------
 

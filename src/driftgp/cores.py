@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -24,5 +25,13 @@ def each(work: Callable[[Item], Result], items: Iterable[Item], threads: int | N
     threads = min(len(items), cores() if threads is None else threads)
     if threads <= 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, items))
+    return list(_pool(os.getpid(), threads).map(work, items))
+
+
+@lru_cache(maxsize=8)
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:  # noqa: ARG001
+    """Threads that stay: a new one starts on the core of the one that made it, and has to wait there for its turn.
+
+    A process has its own, since those of another do not come along when it is forked.
+    """
+    return ThreadPoolExecutor(threads, "driftgp")

@@ -6,7 +6,7 @@ A new model writes that mathematics once, in `start`, `forecast` and `learn`, wh
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -20,6 +20,7 @@ from jax.typing import ArrayLike
 
 from driftgp import checks, compiling, loops
 from driftgp.compiling import compile_outer, in_one_piece, small
+from driftgp.packing import Packing
 from driftgp.prediction import Prediction, traced
 
 
@@ -86,6 +87,24 @@ class Engine(Protocol):
         """Learn from one sample, then predict at x_next."""
 
 
+class Stacked(Protocol):
+    """A model, for states that lie packed behind each other, one row each of a vector per dtype."""
+
+    def run(
+        self,
+        stack: Sequence[np.ndarray],
+        slots: np.ndarray,
+        ends: np.ndarray,
+        rows: Sequence[np.ndarray],
+        *,
+        learn: bool,
+    ) -> Prediction:
+        """Predict rows (X, y, elapsed), and learn from them if told to, which changes the stack in place.
+
+        The states at `slots` have rows, in this order, and those of each end at `ends`.
+        """
+
+
 class Model(eqx.Module, Generic[S]):
     """A regression model for a stream. Its fields are settings; what it learns is in the state."""
 
@@ -107,6 +126,10 @@ class Model(eqx.Module, Generic[S]):
 
     def stepper(self, state: S) -> "Engine | None":  # noqa: ARG002
         """Something that takes samples one at a time more quickly than a compiled function is called; None without."""
+        return None
+
+    def stacked(self, packing: Packing) -> "Stacked | None":  # noqa: ARG002
+        """The same for a stack of states; None without."""
         return None
 
     def follow(self, state: S, X: Array, y: Array, elapsed: Array) -> tuple[Prediction, S] | None:  # noqa: ARG002

@@ -195,7 +195,8 @@ class Fleet(Generic[S]):
     def _begin(self, layout: Layout, packing: Packing, start: Any, *, warm: bool) -> Layout:
         self._layout, self._warm = layout, warm
         if self._stacks is None:
-            self._stacks = Blocks(_predict, _predict_and_learn, self.model, packing, start)
+            stacked = self.model.stacked(packing)
+            self._stacks = Blocks(_predict, _predict_and_learn, self.model, packing, start, stacked)
         else:
             self._stacks.restart(start)
         return layout

@@ -12,7 +12,8 @@ import jax
 import numpy as np
 
 from driftgp.cores import cores, each
-from driftgp.fleet.programs import ROWS, Batch, Look, Programs, Step, programs
+from driftgp.fleet.programs import ROWS, Batch, Look, Programs, Step, by_hand, programs
+from driftgp.model import Stacked
 from driftgp.packing import Packing, pack, packing_of, unpack
 
 SIZE = 256  # trees in a block: a small fleet should take little memory, and a large one few calls
@@ -56,11 +57,22 @@ class Block:
 class Blocks:
     """All the blocks of a fleet, and what is common to its keys."""
 
-    def __init__(self, look: Look, step: Step, common: Any, packing: Packing, start: Sequence[Any]) -> None:
-        """Take what is done with a row, what all keys have in common, and the tree that each starts from, packed."""
+    def __init__(
+        self,
+        look: Look,
+        step: Step,
+        common: Any,
+        packing: Packing,
+        start: Sequence[Any],
+        stacked: Stacked | None = None,
+    ) -> None:
+        """Take what is done with a row, what all keys have in common, and the tree that each starts from, packed.
+
+        `stacked` does the same to the same trees more quickly, if it is given.
+        """
         with jax.enable_x64(True):
             self._common = pack(common)
-        self._does = programs(look, step, packing_of(common), packing)
+        self._does = programs(look, step, packing_of(common), packing) if stacked is None else by_hand(stacked)
         self.packing = packing
         self.start = tuple(np.asarray(vector) for vector in start)
         self.blocks: list[Block] = []

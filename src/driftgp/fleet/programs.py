@@ -14,6 +14,7 @@ import numpy as np
 from jax import Array, lax
 
 from driftgp.compiling import compile_outer, in_one_piece, small
+from driftgp.model import Stacked
 from driftgp.packing import Packed, Packing, pack, unpack
 
 ROWS = 256  # of data in one call of a compiled function: enough that the call itself costs little
@@ -55,6 +56,28 @@ def programs(look: Look, step: Step, packed_common: Packing, packed_tree: Packin
         fill=compile_outer(_fill, static_argnums=1),
         read=compile_outer(_read),
         write=compile_outer(_write, donate_argnums=0),
+    )
+
+
+def by_hand(stacked: Stacked) -> Programs:
+    """The same for a model that has a way of its own with stacks: NumPy's arrays, changed where they are."""
+
+    def run(stack: Any, batch: Batch, learn: bool) -> Any:
+        keys = int(batch.keys)
+        return stacked.run(stack, batch.slots[:keys], batch.ends[:keys], batch.rows, learn=learn)
+
+    def write(stack: Any, slots: np.ndarray, rows: Any) -> Any:
+        there = slots < stack[0].shape[0]
+        for own, new in zip(stack, rows, strict=True):
+            own[slots[there]] = new[there]
+        return stack
+
+    return Programs(
+        look=lambda _, stack, batch: run(stack, batch, learn=False),
+        step=lambda _, stack, batch: (stack, run(stack, batch, learn=True)),
+        fill=lambda tree, count: jax.tree.map(lambda vector: np.repeat(np.asarray(vector)[None], count, 0), tree),
+        read=lambda stack, slots: tuple(vector[slots] for vector in stack),
+        write=write,
     )
 
 

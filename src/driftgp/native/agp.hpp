@@ -21,7 +21,7 @@ struct Plan {
 };
 
 struct Settings {
-    double forgetting, rate, threshold, jitter, absolute_jitter, prior, outliers, natural;
+    double forgetting, rate, warmup_rate, threshold, jitter, absolute_jitter, prior, outliers, natural;
 };
 
 constexpr int MOST_LEAVES = 64;
@@ -39,7 +39,8 @@ struct State {
 class AGP {
     static constexpr int BLOCK = 256;    // samples at a time
     static constexpr int REPAIRS = 17;   // as in bound.py
-    static constexpr double WIDEST = 60.0;
+    static constexpr double WIDEST = 60.0;  // as in learning.py
+    static constexpr double ADAM_MEAN = 0.9, ADAM_SQUARE = 0.999, ADAM_EPSILON = 1e-8;
 
     const Plan &plan;
     const Settings &settings;
@@ -93,6 +94,34 @@ class AGP {
         if (due) adapt(x);
         else if (plan.learn_every == 1) inside(m, N, Phi, S, one, two, ld), *state.repairs = 0, wait();
         else follow(x, observed);
+        put_back();
+    }
+
+    // Learn the hyperparameters from the window by Adam (AGP._warm_up), then all that follows from them.
+    void warm_up(int iterations) {
+        begin();
+        make_room();
+        open();
+        int count = kernel.parameters + P, taken = 0;
+        double *mean = memory.zeros(count), *square = memory.zeros(count), *gradient = memory.zeros(count + D);
+        take_points(true);
+        Memory::Mark mark = memory.mark();
+        for (int k = 0; k < iterations; k++, memory.back_to(mark)) {
+            take_points(true);
+            sums(true);
+            clear(gradient, count);
+            if (!slope(gradient, false)) continue;
+            double mean_so_far = 1.0 - std::pow(ADAM_MEAN, ++taken), square_so_far = 1.0 - std::pow(ADAM_SQUARE, taken);
+            for (int i = 0; i < count; i++) {
+                double g = gradient[i];
+                mean[i] = ADAM_MEAN * mean[i] + (1.0 - ADAM_MEAN) * g;
+                square[i] = ADAM_SQUARE * square[i] + (1.0 - ADAM_SQUARE) * g * g;
+                double size = std::sqrt(square[i] / square_so_far) + ADAM_EPSILON;
+                move(i, settings.warmup_rate * mean[i] / mean_so_far / size);
+            }
+        }
+        move_parameters(true);
+        refresh();
         put_back();
     }
 
@@ -496,6 +525,10 @@ class AGP {
         climb();
         for (int p = 0; p < P; p++) state.noise[p] = std::max(state.noise[p], floor);
         // Algorithm 2, update predictive distribution with new parameters
+        refresh();
+    }
+    // Kux, statistics and posterior at the present parameters (AGP._from_scratch).
+    void refresh() {
         take_points(true);
         sums(true);
         *state.repairs = inverse_root(N);
@@ -519,35 +552,42 @@ class AGP {
         }
     }
 
-    // One step uphill in the logarithms of the parameters and in the newest point; none where a derivative is not finite.
-    void climb() {
-        int count = kernel.parameters + P, moving = plan.natural ? 0 : D;
-        double *gradient = memory.zeros(count + moving);
-        bool finite = differentiate(gradient, gradient + count);
-        double information = 0.5 * *state.n + (plan.prior ? 1.0 / (settings.prior * settings.prior) : 0.0);
-        auto value = [&](int i) -> double & { return i < kernel.parameters ? theta[i] : state.noise[i - kernel.parameters]; };
-        for (int i = 0; i < count && plan.prior; i++)
-            gradient[i] -= (std::log(value(i)) - std::log(start[i])) / (settings.prior * settings.prior);
-        for (int i = 0; i < count; i++)
-            if (std::fabs(std::log(value(i))) > WIDEST) gradient[i] = 0.0;
-        for (int i = 0; i < count + moving; i++) finite &= bool(std::isfinite(gradient[i]));
+    double &parameter(int i) { return i < kernel.parameters ? theta[i] : state.noise[i - kernel.parameters]; }
+    // ∂/∂ log of F and the prior in all parameters, and ∂F in the newest point if it moves; false if not finite.
+    bool slope(double *gradient, bool moving) {
+        int count = kernel.parameters + P;
+        bool finite = differentiate(gradient, gradient + count, moving ? 1.0 : 0.0);
+        for (int i = 0; i < count; i++) {
+            double log = std::log(parameter(i));
+            if (plan.prior) gradient[i] -= (log - std::log(start[i])) / (settings.prior * settings.prior);
+            if (std::fabs(log) > WIDEST) gradient[i] = 0.0;
+        }
+        for (int i = 0; i < count + (moving ? D : 0); i++) finite &= bool(std::isfinite(gradient[i]));
         *state.skipped += !finite;
-        if (!finite) return;
+        return finite;
+    }
+    void move(int i, double step) {
+        parameter(i) = std::exp(std::min(std::max(std::log(parameter(i)) + step, -WIDEST), WIDEST));
+    }
+
+    // One step uphill in the logarithms of the parameters and in the newest point.
+    void climb() {
+        int count = kernel.parameters + P;
+        bool moving = !plan.natural;
+        double *gradient = memory.zeros(count + D);
+        if (!slope(gradient, moving)) return;
+        double information = 0.5 * *state.n + (plan.prior ? 1.0 / (settings.prior * settings.prior) : 0.0);
         auto step = [&](double g) {  // Adam's first, or a natural one
             return plan.natural ? std::min(std::max(settings.natural * g / information, -settings.rate), settings.rate)
-                                : settings.rate * g / (std::fabs(g) + 1e-8);
+                                : settings.rate * g / (std::fabs(g) + ADAM_EPSILON);
         };
-        for (int i = 0; i < count; i++) {
-            double moved = std::log(value(i)) + step(gradient[i]);
-            value(i) = std::exp(std::min(std::max(moved, -WIDEST), WIDEST));
-        }
-        for (int d = 0; d < moving; d++) state.U[size_t(m - 1) * D + d] += step(gradient[count + d]);
+        for (int i = 0; i < count; i++) move(i, step(gradient[i]));
+        for (int d = 0; d < D && moving; d++) state.U[size_t(m - 1) * D + d] += step(gradient[count + d]);
         move_parameters(true);
     }
 
     // ∂F in the logarithms of kernel parameters and noise, and in the newest point (bound.bound's rule).
-    bool differentiate(double *gradient, double *point) {
-        double move = plan.natural ? 0.0 : 1.0;
+    bool differentiate(double *gradient, double *point, double move) {
         size_t square = size_t(ld) * ld;
         double *Kuu = memory.take(square), *white_Phi = memory.zeros(square), *white_uu = memory.zeros(square);
         double *inverse_B = memory.take(square), *white_b = memory.zeros(ld), *a = memory.zeros(ld);

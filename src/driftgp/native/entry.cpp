@@ -1,7 +1,10 @@
-// What the library offers: two XLA calls, the same two as plain functions, and the choice of the build that fits.
+// What the library offers: three XLA calls, two of them as plain functions too, and the choice of the build that fits.
 //
-// XLA's calls take (settings, start, x, y, elapsed, state…) → state…, in place where XLA lets them, and
-// (X, state…) → (mean, variance). A `vmap` in Python puts a leading axis before every array: several models.
+// XLA's calls, in place where XLA lets them; a `vmap` in Python puts a leading axis before every array: several models.
+//
+//   follow     (settings, start, X, y, elapsed, state…) → (mean, variance, noise if asked for, state…)
+//   warm_up    (settings, start, state…) → (state…)
+//   forecast   (X, arrays of the state that it reads…) → (mean, variance)
 
 #include <cstring>
 
@@ -48,40 +51,56 @@ const driftgp::Level &level(const int64_t *plan) {
     return chosen;
 }
 
-constexpr int64_t SETTINGS = 8;
+constexpr int64_t SETTINGS = 9;
 
 double *room(const ffi::AnyBuffer &buffer) { return static_cast<double *>(buffer.untyped_data()); }
 
-constexpr size_t GIVEN = 5, ANSWERS = 3, MOST = 128;
+constexpr size_t MOST = 128;
 
-ffi::Error follow(ffi::Span<const int64_t> plan, int64_t rows, bool predict, ffi::RemainingArgs given,
+// The arrays of a state, from argument `first` on, where results from `made` on may change them; false if some are missing.
+bool changed(ffi::RemainingArgs given, size_t first, ffi::RemainingRets results, size_t made, void **state) {
+    if (given.size() > MOST || given.size() - first != results.size() - made) return false;
+    for (size_t i = 0; i < given.size() - first; i++) {
+        ffi::AnyBuffer from = *given.get<ffi::AnyBuffer>(first + i), to = **results.get<ffi::AnyBuffer>(made + i);
+        if (to.untyped_data() != from.untyped_data()) std::memcpy(to.untyped_data(), from.untyped_data(), from.size_bytes());
+        state[i] = to.untyped_data();
+    }
+    return true;
+}
+int64_t models(const ffi::AnyBuffer &settings) { return int64_t(settings.element_count()) / SETTINGS; }
+
+ffi::Error follow(ffi::Span<const int64_t> plan, int64_t rows, bool predict, ffi::AnyBuffer settings, ffi::AnyBuffer start,
+                  ffi::AnyBuffer X, ffi::AnyBuffer y, ffi::AnyBuffer elapsed, ffi::RemainingArgs given,
                   ffi::RemainingRets made) {
-    double *inputs[GIVEN], *answers[ANSWERS] = {};
+    constexpr size_t ANSWERS = 3;
+    double *answers[ANSWERS] = {};
     void *state[MOST];
     size_t first = predict ? ANSWERS : 0;
-    if (given.size() > MOST || made.size() + GIVEN != given.size() + first) return ffi::Error::InvalidArgument("arrays missing");
-    for (size_t i = 0; i < GIVEN; i++) inputs[i] = room(*given.get<ffi::AnyBuffer>(i));
+    if (!changed(given, 0, made, first, state)) return ffi::Error::InvalidArgument("arrays of the state are missing");
     for (size_t i = 0; i < first; i++) answers[i] = room(**made.get<ffi::AnyBuffer>(i));
-    for (size_t i = first; i < made.size(); i++) {
-        ffi::AnyBuffer from = *given.get<ffi::AnyBuffer>(GIVEN + i - first), to = **made.get<ffi::AnyBuffer>(i);
-        if (to.untyped_data() != from.untyped_data()) std::memcpy(to.untyped_data(), from.untyped_data(), from.size_bytes());
-        state[i - first] = to.untyped_data();
-    }
-    int64_t models = int64_t(given.get<ffi::AnyBuffer>(0)->element_count()) / SETTINGS;
-    level(plan.begin()).follow({plan.begin(), plan.size(), models, rows, inputs[0], inputs[1], inputs[2], inputs[3],
-                    inputs[4], state, answers[0], answers[1], answers[2]});
+    level(plan.begin()).follow({plan.begin(), plan.size(), models(settings), rows, room(settings), room(start), room(X),
+                                room(y), room(elapsed), state, answers[0], answers[1], answers[2], nullptr, nullptr,
+                                nullptr});
     return ffi::Error::Success();
 }
 
-ffi::Error forecast(ffi::Span<const int64_t> plan, int64_t rows, ffi::RemainingArgs given,
+ffi::Error warm_up(ffi::Span<const int64_t> plan, int64_t iterations, ffi::AnyBuffer settings, ffi::AnyBuffer start,
+                   ffi::RemainingArgs given, ffi::RemainingRets made) {
+    void *state[MOST];
+    if (!changed(given, 0, made, 0, state)) return ffi::Error::InvalidArgument("arrays of the state are missing");
+    level(plan.begin()).warm_up({plan.begin(), plan.size(), models(settings), iterations, room(settings), room(start),
+                                 nullptr, nullptr, nullptr, state, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
+    return ffi::Error::Success();
+}
+
+ffi::Error forecast(ffi::Span<const int64_t> plan, int64_t rows, ffi::AnyBuffer X, ffi::RemainingArgs given,
                     ffi::Result<ffi::AnyBuffer> mean, ffi::Result<ffi::AnyBuffer> variance) {
     void *state[MOST];
     if (given.size() > MOST) return ffi::Error::InvalidArgument("too many arrays");
-    for (size_t i = 1; i < given.size(); i++) state[i - 1] = given.get<ffi::AnyBuffer>(i)->untyped_data();
-    ffi::AnyBuffer X = *given.get<ffi::AnyBuffer>(0);
+    for (size_t i = 0; i < given.size(); i++) state[i] = given.get<ffi::AnyBuffer>(i)->untyped_data();
     int64_t models = int64_t(X.element_count()) / (rows * plan[0]);
-    level(plan.begin()).forecast({plan.begin(), plan.size(), models, rows, nullptr, nullptr, room(X), nullptr, nullptr, state,
-                      room(*mean), room(*variance), nullptr});
+    level(plan.begin()).forecast({plan.begin(), plan.size(), models, rows, nullptr, nullptr, room(X), nullptr, nullptr,
+                                  state, room(*mean), room(*variance), nullptr, nullptr, nullptr, nullptr});
     return ffi::Error::Success();
 }
 
@@ -92,17 +111,31 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(driftgp_follow, follow,
                                   .Attr<ffi::Span<const int64_t>>("plan")
                                   .Attr<int64_t>("rows")
                                   .Attr<bool>("predict")
+                                  .Arg<ffi::AnyBuffer>()
+                                  .Arg<ffi::AnyBuffer>()
+                                  .Arg<ffi::AnyBuffer>()
+                                  .Arg<ffi::AnyBuffer>()
+                                  .Arg<ffi::AnyBuffer>()
+                                  .RemainingArgs()
+                                  .RemainingRets());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(driftgp_warm_up, warm_up,
+                              ffi::Ffi::Bind()
+                                  .Attr<ffi::Span<const int64_t>>("plan")
+                                  .Attr<int64_t>("rows")
+                                  .Arg<ffi::AnyBuffer>()
+                                  .Arg<ffi::AnyBuffer>()
                                   .RemainingArgs()
                                   .RemainingRets());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(driftgp_forecast, forecast,
                               ffi::Ffi::Bind()
                                   .Attr<ffi::Span<const int64_t>>("plan")
                                   .Attr<int64_t>("rows")
+                                  .Arg<ffi::AnyBuffer>()
                                   .RemainingArgs()
                                   .Ret<ffi::AnyBuffer>()
                                   .Ret<ffi::AnyBuffer>());
 
 // Changes with what Python and C++ have to agree on: the plan, the order of arrays, `Batch`.
-extern "C" const int32_t driftgp_interface = 1;
+extern "C" const int32_t driftgp_interface = 3;
 extern "C" void driftgp_follow_directly(const Batch *batch) { level(batch->plan).follow(*batch); }
 extern "C" void driftgp_forecast_directly(const Batch *batch) { level(batch->plan).forecast(*batch); }

@@ -35,6 +35,11 @@ class Memory {
         used += n;
         return p;
     }
+    struct Mark {
+        size_t block, used;
+    };
+    Mark mark() const { return {block, used}; }
+    void back_to(Mark mark) { block = mark.block, used = mark.used; }  // what was taken since is free again
     double *zeros(size_t n) {
         double *p = take(n);
         clear(p, n);

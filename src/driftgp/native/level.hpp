@@ -7,21 +7,25 @@
 
 namespace driftgp {
 
-// Arrays of one model, or of several that lie behind each other. Where they are: see entry.cpp.
+// One model or several, and rows for each. Arrays lie behind each other: rows first, then models.
 struct Batch {
     const int64_t *plan;
     size_t plan_size;
-    int64_t models, rows;                          // rows of each model
-    const double *settings, *start;                // start: parameters to which a prior draws
-    const double *x, *y, *elapsed;                 // rows
-    void **state;                                  // arrays in the order of AGPState
-    double *mean, *variance, *noise;               // rows, or nothing if no prediction is asked for
+    int64_t models, rows;             // rows of each model
+    const double *settings, *start;   // start: parameters to which a prior draws
+    const double *x, *y, *elapsed;    // of each row
+    void **state;                     // arrays in the order of AGPState, or those of a forecast
+    double *mean, *variance, *noise;  // of each row, or nothing if no prediction is asked for
+    // For a stack of models with the same settings, or nothing: how many entries further the array of the next model
+    // begins, which models have rows (so many of them as `models` says), and where the rows of each of these end.
+    const int64_t *strides;
+    const int32_t *slots, *ends;
 };
 
 typedef void (*Run)(const Batch &);
 
 struct Level {
-    Run follow, forecast;
+    Run follow, forecast, warm_up;
 };
 
 }  // namespace driftgp
