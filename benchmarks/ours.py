@@ -23,6 +23,7 @@ EVERY = {"AGP": 1, "hybrid": HYBRID, "fast-AGP": 0}
 MOST_CALLS = 500  # samples handed in one by one in a run
 SAMPLES = 401  # those of the toy after its warm-up
 PIECE = 250  # samples of a long stream between two looks at the clock
+MANY = 4000  # samples for fast-AGP to follow: with fewer, the call itself would take as long as the steps
 BURST = 200  # samples of a burst of repairs
 
 # ---- the two ways to run a model -------------------------------------------------------------------------------------
@@ -125,10 +126,14 @@ def limits(problem: limit.Problem) -> dict[tuple[str, str], Run]:
 def scaling(size: list[int], along: str, rounds: int, seconds: float) -> list[Row]:
     """AGP, and fast-AGP on a stream that gives it no reason to exchange a point."""
     chosen = Size(*size)
-    stream = streams.still(chosen, steps(chosen, seconds))
-    start = warm(model("AGP", chosen, warmup_iterations=0), stream)
+    count = steps(chosen, seconds)
+    long = streams.still(chosen, max(count, MANY))
+    end = long.warmup + count
+    short = Stream("still", X=long.X[:end], y=long.y[:end], warmup=long.warmup)
+    start = warm(model("AGP", chosen, warmup_iterations=0), long)
     runs, notes = {}, {}
     for name in ("AGP", "fast-AGP"):
+        stream = long if name == "fast-AGP" else short
         ours = model(name, chosen, warmup_iterations=0)
         end = prequential(ours, start, *after(stream)).state
         runs[name, "scan"] = in_scan(ours, start, stream)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax import Array, lax
 
-from driftgp import AGP, FastAGP
+from driftgp import AGP, FastAGP, native
 from driftgp.compiling import cholesky, compile_outer, in_one_piece, small, suits
 from driftgp.model import Model
 from driftgp.wrappers import Bank, Calibrated, Standardize, Within
@@ -127,6 +127,25 @@ def test_step_of_a_small_model_is_one_kernel(model: Model[Any]) -> None:
         return model.update(state, x, x[0])
 
     assert "xla_cpu_small_call" in jax.jit(in_one_piece(step)).lower(state, x).as_text()
+
+
+@pytest.mark.skipif(native.library() is None, reason="driftgp was installed without its C++ library")
+def test_a_call_of_a_library_has_a_kernel_on_either_side() -> None:
+    model = Calibrated(Standardize(Within(Bank(AGP(), forgetting=[0.9, 0.98]))))
+    X = np.linspace(0.0, 1.0, 24)[:, None]
+    state = model.init(X[:20], X[:20, 0])
+
+    def step(state: Any, x: Array) -> Any:
+        learned = model.update(state, x, x[0])
+        return learned, model.predict(learned, x[None]).mean
+
+    pieces = compile_outer(in_one_piece(step, around_calls=True), whole=True)
+    assert "xla_cpu_small_call" in pieces.lower(state, X[20]).as_text()
+    assert "xla_cpu_small_call" not in compile_outer(in_one_piece(step), whole=True).lower(state, X[20]).as_text()
+    for own, right in zip(
+        jax.tree.leaves(pieces(state, X[20])), jax.tree.leaves(jax.jit(step)(state, X[20])), strict=True
+    ):
+        np.testing.assert_allclose(own, right, rtol=1e-9, atol=1e-12)
 
 
 def test_a_large_model_keeps_its_libraries() -> None:

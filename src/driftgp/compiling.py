@@ -9,7 +9,7 @@ and leaves all else as it is. A function with large products, where libraries wi
 import math
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +41,11 @@ _LARGEST_SUM = 200
 _LARGEST_ARRAY = 7_500
 _LARGEST_SQUARE = 150_000
 _LARGEST_LIGHT_ARRAY = 100_000
+# The operation of JAX that calls a function of another library, and those that only hold others.
+_CALL = "ffi_call"
+_INLINED = frozenset({"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"})
+# So few operations are no more than a kernel.
+_FEWEST = 3
 # To ask so often whether an array is ready takes about 300 µs, the time of a large step.
 _TRIES = 2000
 
@@ -84,10 +89,14 @@ def wait(array: Any) -> np.ndarray:
     return np.asarray(array)
 
 
-def in_one_piece(function: Callable[Arguments, Result], written: int | None = None) -> Callable[Arguments, Result]:
+def in_one_piece(
+    function: Callable[Arguments, Result], written: int | None = None, *, around_calls: bool = False
+) -> Callable[Arguments, Result]:
     """Have a function that is part of a program which is compiled as a whole computed by one kernel, if it suits.
 
     An argument that the function surely returns changed may be named by its number, `written`: it is changed in place.
+    A function that calls other libraries has a kernel before and after each call, if it may be computed `around_calls`:
+    fewer operations to hand over at every call from outside, more copies in a loop.
 
     >>> import numpy as np
     >>> def mean(K, y):
@@ -100,10 +109,14 @@ def in_one_piece(function: Callable[Arguments, Result], written: int | None = No
     @wraps(function)
     def whole(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         program, shapes = jax.make_jaxpr(partial(function, **kwargs), return_shape=True)(*args)
-        if not suits(program.jaxpr):
+        if not suits(program.jaxpr, around_calls=around_calls):
             return function(*args, **kwargs)
-        changed = [number == written for number, arg in enumerate(args) for _ in jax.tree.leaves(arg)]
-        outputs = _in_one_kernel(program, jax.tree.leaves(args), changed)
+        leaves = jax.tree.leaves(args)
+        if suits(program.jaxpr):
+            changed = [number == written for number, arg in enumerate(args) for _ in jax.tree.leaves(arg)]
+            outputs = _in_one_kernel(program, leaves, changed)
+        else:
+            outputs = _around_calls(program, leaves)
         result: Result = jax.tree.unflatten(jax.tree.structure(shapes), outputs)
         return result
 
@@ -126,7 +139,23 @@ def scan(step: Callable[..., Any], shared: Any, carry: Any, rows: Any) -> tuple[
     return carry, outputs
 
 
-def _in_one_kernel(program: core.ClosedJaxpr, leaves: Sequence[Any], changed: Sequence[bool]) -> list[Any]:
+class _Equations(NamedTuple):
+    """Some of a program's equations, as `core.Jaxpr` has them."""
+
+    invars: list[Any]
+    outvars: list[Any]
+    eqns: list[Any]
+    constvars: tuple[()] = ()
+
+
+class _Program(NamedTuple):
+    """What is used here of `core.ClosedJaxpr`."""
+
+    jaxpr: Any
+    consts: Sequence[Any] = ()
+
+
+def _in_one_kernel(program: core.ClosedJaxpr | _Program, leaves: Sequence[Any], changed: Sequence[bool]) -> list[Any]:
     """Compute in a kernel what there is to compute.
 
     XLA stops the process at an argument for which it finds no use in the kernel. So whatever has no use, no entries or
@@ -166,6 +195,53 @@ def _in_one_kernel(program: core.ClosedJaxpr, leaves: Sequence[Any], changed: Se
     ]
 
 
+def _around_calls(program: core.ClosedJaxpr, leaves: Sequence[Any]) -> list[Any]:
+    """Compute in one kernel what comes before a call, in one what comes between it and the next, and so on."""
+    shapes = [jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for variable in program.jaxpr.invars]
+    inlined = jax.make_jaxpr(lambda *leaves: _evaluate(program, leaves))(*shapes)
+    jaxpr: Any = inlined.jaxpr
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, inlined.consts, strict=True))
+    values.update(zip(jaxpr.invars, leaves, strict=True))
+    stages: dict[Any, int] = {}  # of each variable: how many calls it has to wait for
+    pieces: dict[int, list[Any]] = {}
+    calls: dict[int, list[Any]] = {}
+    for equation in jaxpr.eqns:
+        called = equation.primitive.name == _CALL
+        stage = max((stages.get(atom, 0) for atom in equation.invars if not _literal(atom)), default=0)
+        (calls if called else pieces).setdefault(stage, []).append(equation)
+        stages.update(dict.fromkeys(equation.outvars, stage + called))
+    for stage in range(max([*pieces, *calls, 0]) + 1):
+        _add_piece(jaxpr, pieces.get(stage, []), values)
+        for equation in calls.get(stage, []):
+            inputs = [atom.val if _literal(atom) else values[atom] for atom in equation.invars]
+            outputs = equation.primitive.bind(*inputs, **equation.params)
+            values.update(zip(equation.outvars, outputs, strict=True))
+    return [jnp.asarray(atom.val) if _literal(atom) else values[atom] for atom in jaxpr.outvars]
+
+
+def _add_piece(jaxpr: Any, equations: list[Any], values: dict[Any, Any]) -> None:
+    """Compute some equations of a program, and add what others need of it to the values."""
+    own = {variable for equation in equations for variable in equation.outvars}
+    inside = set(map(id, equations))
+    readers = [equation.invars for equation in jaxpr.eqns if id(equation) not in inside]
+    wanted = [atom for atoms in (*readers, jaxpr.outvars) for atom in atoms if not _literal(atom) and atom in own]
+    wanted = list(dict.fromkeys(wanted))
+    if not wanted:
+        return
+    read = [atom for equation in equations for atom in equation.invars if not _literal(atom) and atom not in own]
+    given = list(dict.fromkeys(read))
+    piece = _Program(_Equations(given, wanted, equations))
+    leaves = [values[variable] for variable in given]
+    kernel = len(equations) >= _FEWEST and bool(given)
+    values.update(
+        zip(
+            wanted,
+            (_in_one_kernel(piece, leaves, [False] * len(given)) if kernel else _evaluate(piece, leaves)),
+            strict=True,
+        )
+    )
+
+
 def _literal(atom: Any) -> bool:
     return isinstance(atom, core.Literal)
 
@@ -177,13 +253,18 @@ def _zeros(variable: Any) -> Array:
 # ---- does it suit? ---------------------------------------------------------------------------------------------------
 
 
-def suits(jaxpr: core.Jaxpr) -> bool:
-    """Whether a program has nothing but small products, loops, conditions and what the rules below can write out."""
-    return all(_fits(equation) for equation in jaxpr.eqns)
+def suits(jaxpr: core.Jaxpr, *, around_calls: bool = False) -> bool:
+    """Whether a program has nothing but small products, loops, conditions and what the rules below can write out.
+
+    And calls of other libraries, if it need not be one kernel but may be one before and one after each call.
+    """
+    return all(_fits(equation, around_calls) for equation in jaxpr.eqns)
 
 
-def _fits(equation: Any) -> bool:
+def _fits(equation: Any, around_calls: bool) -> bool:
     name, params = equation.primitive.name, equation.params
+    if name == _CALL:
+        return around_calls
     if name == "dot_general":
         return _multiplications(equation) <= _LARGEST_PRODUCT
     if name in ("cholesky", "triangular_solve"):
@@ -194,7 +275,8 @@ def _fits(equation: Any) -> bool:
         return name == "scatter" and (_one_by_one(equation) if stacked else _places(equation) == 1)
     inner = [jaxpr for value in params.values() for jaxpr in _jaxprs(value)]
     if inner:
-        return name in _RULES and all(suits(jaxpr.jaxpr) for jaxpr in inner)
+        around_calls = around_calls and name in _INLINED
+        return name in _RULES and all(suits(jaxpr.jaxpr, around_calls=around_calls) for jaxpr in inner)
     return name in _KNOWN or name in _RULES
 
 
@@ -241,7 +323,9 @@ _KNOWN = frozenset(
 # ---- the program with its factorisations as loops --------------------------------------------------------------------
 
 
-def _evaluate(program: core.ClosedJaxpr, arguments: Sequence[Any], wanted: Sequence[Any] | None = None) -> list[Any]:
+def _evaluate(
+    program: core.ClosedJaxpr | _Program, arguments: Sequence[Any], wanted: Sequence[Any] | None = None
+) -> list[Any]:
     """Run a traced program, operation by operation, with the rules in place of the operations that have one."""
     jaxpr = program.jaxpr
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, program.consts, strict=True))

@@ -224,8 +224,8 @@ def _steps(packed_model: Packing, packed_state: Packing) -> _Steps:
             return packing_of(jax.eval_shape(forecast, vectors(packed_model), vectors(packed_state), X))
 
     return _Steps(
-        compile_outer(in_one_piece(predict) if whole else predict, whole=whole),
+        compile_outer(in_one_piece(predict, around_calls=True) if whole else predict, whole=whole),
         compile_outer(update, donate_argnums=1),
-        compile_outer(in_one_piece(follow) if whole else follow, whole=whole, donate_argnums=1),
+        compile_outer(in_one_piece(follow, around_calls=True) if whole else follow, whole=whole, donate_argnums=1),
         answer,
     )
