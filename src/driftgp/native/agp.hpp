@@ -163,18 +163,22 @@ class AGP {
     void put_back() {
         for (int i = 0; i < M; i++) {
             state.used[i] = i < m;
-            double *inverse_L = state.inverse_L + size_t(i) * M, *phi = state.Phi + size_t(i) * M;
-            for (int j = 0; j < M; j++) {
-                bool there = i < m && j < m;
-                inverse_L[j] = there ? N[size_t(i) * ld + j] : double(i == j);
-                phi[j] = there ? Phi[size_t(i) * ld + j] : 0.0;
-            }
+            put_row(N, i, state.inverse_L, 1.0);
+            put_row(Phi, i, state.Phi, 0.0);
             for (int p = 0; p < P; p++) state.b[size_t(i) * P + p] = i < m ? b[size_t(p) * ld + i] : 0.0;
         }
         if (!opened) return;
         if (K != state.Kux)
             for (int i = 0; i < m; i++) std::copy_n(K + size_t(i) * ldT, T, state.Kux + size_t(i) * T);
         clear(state.Kux + size_t(m) * T, size_t(M - m) * T);
+    }
+    // Row i of an M×M matrix; a free slot has `diagonal` there and zeros beside it.
+    void put_row(const double *A, int i, double *to, double diagonal) {
+        double *row = to + size_t(i) * M;
+        int filled = i < m ? m : 0;
+        std::copy_n(A + size_t(i) * ld, filled, row);
+        std::fill(row + filled, row + M, 0.0);
+        if (i >= m) row[i] = diagonal;
     }
     // Kux with whole vectors for rows: the state's own where they are whole already.
     void open() {
@@ -184,8 +188,11 @@ class AGP {
             K = state.Kux;
             return;
         }
-        K = memory.zeros(size_t(M) * ldT);
-        for (int i = 0; i < m; i++) std::copy_n(state.Kux + size_t(i) * T, T, K + size_t(i) * ldT);
+        K = memory.take(size_t(M) * ldT);
+        for (int i = 0; i < M; i++) {
+            std::copy_n(state.Kux + size_t(i) * T, T, K + size_t(i) * ldT);
+            clear(K + size_t(i) * ldT + T, ldT - T);
+        }
     }
     // The kernel between points and new inputs.
     void look_at_points() {
@@ -196,7 +203,8 @@ class AGP {
     void take_points(bool with_samples) {
         bool again = Xt != nullptr;
         if (with_samples && !Xt) {
-            Xt = memory.zeros(size_t(D) * ldT);
+            Xt = memory.take(size_t(D) * ldT);
+            for (int d = 0; d < D; d++) clear(Xt + size_t(d) * ldT + T, ldT - T);
             transpose(T, D, state.X, D, Xt, ldT);
         }
         transpose(m, D, state.U, D, Ut, ld);
@@ -331,8 +339,7 @@ class AGP {
                 axpy(beta * c[i], C + size_t(i) * ld, alpha, 0, m);
             }
             for (int i = 0; i < M; i++) {
-                double *to = state.C + (size_t(p) * M + i) * M;
-                for (int j = 0; j < M; j++) to[j] = i < m && j < m ? (j <= i ? C[size_t(i) * ld + j] : 0.0) : double(i == j);
+                put_row(C, i, state.C + size_t(p) * M * M, 1.0);
                 state.alpha[size_t(i) * P + p] = i < m ? alpha[i] : 0.0;
             }
         }
@@ -478,13 +485,20 @@ class AGP {
         sums(false);
     }
 
+    // κ = Σ w k(x, x)
+    double total_variance(double n) const {
+        if (kernel.level()) return n * kernel.diagonal(state.X);
+        double kappa = 0.0;
+        for (int t = 0; t < T; t++) kappa += state.w[t] * kernel.diagonal(state.X + size_t(t) * D);
+        return kappa;
+    }
     // Kux, if it is to be `filled`, and the five statistics of the window (bound.statistics).
     void sums(bool filled) {
         int rows = m + P, block = kernel.ld;
         double *part = memory.take(size_t(rows) * block), *scratch = memory.take(size_t(rows) * block);
         double *root = memory.zeros(ldT), *G = memory.zeros(size_t(rows) * ld * 2);
         int ldG = 2 * ld;
-        double n = 0.0, kappa = 0.0;
+        double n = 0.0;
         for (int t = 0; t < T; t++) root[t] = std::sqrt(state.w[t]), n += state.w[t];
         for (int t0 = 0; t0 < T; t0 += BLOCK) {
             int count = padded(std::min(BLOCK, T - t0));
@@ -497,14 +511,13 @@ class AGP {
                     part[size_t(m + p) * block + t] = t0 + t < T ? root[t0 + t] * state.y[size_t(t0 + t) * P + p] : 0.0;
             dots(rows, rows, part, part, block, G, ldG, count, true);
         }
-        for (int t = 0; t < T; t++) kappa += state.w[t] * kernel.diagonal(state.X + size_t(t) * D);
         for (int i = 0; i < m; i++)
             for (int j = i; j < m; j++) Phi[size_t(i) * ld + j] = Phi[size_t(j) * ld + i] = G[size_t(i) * ldG + j];
         for (int p = 0; p < P; p++) {
             for (int i = 0; i < m; i++) b[size_t(p) * ld + i] = G[size_t(i) * ldG + m + p];
             state.yy[p] = G[size_t(m + p) * ldG + m + p];
         }
-        *state.n = n, *state.kappa = kappa;
+        *state.n = n, *state.kappa = total_variance(n);
     }
 
     // ---- Algorithm 2: AGP --------------------------------------------------------------------------------------------
@@ -538,9 +551,9 @@ class AGP {
 
     // All statistics but Φ from the window (bound.renewed): a wild target that has left it leaves nothing behind.
     void renew() {
-        double n = 0.0, kappa = 0.0, *weighted = memory.zeros(ldT);
-        for (int t = 0; t < T; t++) n += state.w[t], kappa += state.w[t] * kernel.diagonal(state.X + size_t(t) * D);
-        *state.n = n, *state.kappa = kappa;
+        double n = 0.0, *weighted = memory.zeros(ldT);
+        for (int t = 0; t < T; t++) n += state.w[t];
+        *state.n = n, *state.kappa = total_variance(n);
         for (int p = 0; p < P; p++) {
             double yy = 0.0;
             for (int t = 0; t < T; t++) {

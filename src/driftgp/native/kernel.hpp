@@ -109,6 +109,12 @@ class Kernel {
         }
     }
 
+    // Whether the variance is the same everywhere.
+    bool level() const {
+        for (int s = 0; s < count; s++)
+            if (terms[s].kind == LINEAR) return false;
+        return true;
+    }
     double diagonal(const double *x) const {
         double k = 0.0;
         for (int s = 0; s < count; s++) {

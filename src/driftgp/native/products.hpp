@@ -185,12 +185,44 @@ static inline void mirror(double *A, int m, int ld) {
         for (int j = 0; j < i; j++) A[size_t(i) * ld + j] = A[size_t(j) * ld + i];
 }
 
-// B (columns × rows) = Aᵀ, a vector of B at a time.
+// Lanes of a and b, those of b counted after those of a.
+static inline Vec pick(Vec a, Vec b, VecInt which) {
+#ifdef __clang__
+    Vec c;
+    for (int l = 0; l < W; l++) c[l] = which[l] < W ? a[which[l]] : b[which[l] - W];
+    return c;
+#else
+    return __builtin_shuffle(a, b, which);
+#endif
+}
+
+// A square of W×W in registers: quarters change places, then quarters of quarters.
+template <int HALF>
+static inline void exchange_quarters(Vec *r) {
+    VecInt above, below;
+    for (int l = 0; l < W; l++) above[l] = l & HALF ? W + l - HALF : l, below[l] = l & HALF ? W + l : l + HALF;
+    for (int i = 0; i < W; i++)
+        if (!(i & HALF)) {
+            Vec a = r[i], b = r[i + HALF];
+            r[i] = pick(a, b, above), r[i + HALF] = pick(a, b, below);
+        }
+    if constexpr (HALF > 1) exchange_quarters<HALF / 2>(r);
+}
+
+// B (columns × rows) = Aᵀ.
 static inline void transpose(int rows, int columns, const double *A, int lda, double *B, int ldb) {
     int i = 0;
-    for (; i + W <= rows; i += W)
-        for (int j = 0; j < columns; j++)
+    for (; i + W <= rows; i += W) {
+        int j = 0;
+        for (; j + W <= columns; j += W) {
+            Vec r[W];
+            for (int k = 0; k < W; k++) r[k] = load(A + size_t(i + k) * lda + j);
+            exchange_quarters<W / 2>(r);
+            for (int k = 0; k < W; k++) store(B + size_t(j + k) * ldb + i, r[k]);
+        }
+        for (; j < columns; j++)
             for (int k = 0; k < W; k++) B[size_t(j) * ldb + i + k] = A[size_t(i + k) * lda + j];
+    }
     for (; i < rows; i++)
         for (int j = 0; j < columns; j++) B[size_t(j) * ldb + i] = A[size_t(i) * lda + j];
 }
