@@ -50,23 +50,43 @@ def build(sources: Path, target: Path) -> None:
 
     compiler = shlex.split(os.environ.get("CXX", "")) or [shutil.which("c++") or shutil.which("g++") or "c++"]
     headers = ["-isystem", str(Path(jaxlib.__file__).parent / "include")]
-    x86 = platform.machine() in X86
-    levels = LEVELS if x86 else {"plain": LEVELS["plain"]}
+    levels = LEVELS if platform.machine() in X86 else {"plain": LEVELS["plain"]}
     with tempfile.TemporaryDirectory() as folder:
         objects = {name: str(Path(folder) / f"{name}.o") for name in (*levels, "entry")}
-        commands = [
-            [*compiler, *OPTIONS, *march, f"-DDRIFTGP_LEVEL={name}", f"-DDRIFTGP_LANES={lanes}", "-c",
-             str(sources / "level.cpp"), "-o", objects[name]]
+        source = ["-c", str(sources / "level.cpp"), "-o"]
+        commands = {
+            name: [
+                *compiler,
+                *OPTIONS,
+                *march,
+                f"-DDRIFTGP_LEVEL={name}",
+                f"-DDRIFTGP_LANES={lanes}",
+                *source,
+                objects[name],
+            ]
             for name, (lanes, march) in levels.items()
-        ]  # fmt: skip
-        entry = [*compiler, *OPTIONS, *headers, *(["-DDRIFTGP_X86"] if x86 else [])]
-        commands.append([*entry, "-c", str(sources / "entry.cpp"), "-o", objects["entry"]])
+        }
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(_run, commands))
+            made = dict(zip(commands, pool.map(_runs, commands.values()), strict=True))
+        if not made["plain"]:
+            _run(commands["plain"])  # to say why
+        for name in levels:
+            if not made[name]:  # a compiler that does not know these processors
+                del objects[name]
+        known = [f"-DDRIFTGP_{name.upper()}" for name in objects]
+        _run([*compiler, *OPTIONS, *headers, *known, "-c", str(sources / "entry.cpp"), "-o", objects["entry"]])
         linked = str(Path(folder) / target.name)
         undefined = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
         _run([*compiler, "-shared", *undefined, *objects.values(), "-o", linked])
         shutil.move(linked, target)
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        _run(command)
+    except subprocess.CalledProcessError:
+        return False
+    return True
 
 
 def _run(command: list[str]) -> None:

@@ -41,6 +41,8 @@ CASES: dict[str, tuple[dict[str, Any], int, int | None, int, int]] = {
     "more points than a panel": ({}, 5, None, 50, 90),
     "more samples than a block": ({"learn_every": 2}, 5, 2, 12, 530),
     "one point": ({}, 1, None, 1, 5),
+    "more outputs than points": ({}, 1, 10, 2, 12),
+    "as many outputs as may be": ({"learn_every": 3}, 2, 10, 7, 20),
 }
 
 
@@ -91,7 +93,7 @@ def here(level: str) -> bool:
 def test_library_and_mathematics_agree(name: str) -> None:
     """Every setting that the library takes; a few steps only, since a sign of a gradient near zero may turn later."""
     model, state, X, y = case(name)
-    assert native.suits(model, state)
+    assert native.suits(model, state, from_jax=False)
     elapsed = np.where(np.arange(N) % 7 == 6, 2.5, 1.0)
     rows = slice(0, 8)
     expected, end = by_jax(model, state, X[rows], y[rows], elapsed[rows])
@@ -231,15 +233,54 @@ def test_forecast_is_differentiated_as_the_mathematics() -> None:
 def test_what_the_library_does_not_know_is_left_to_jax(model: AGP) -> None:
     X, y = stream(1, None, 30)
     state = model.init(X[:30], y[:30])
-    assert not native.suits(model, state)
+    assert not native.suits(model, state, from_jax=False)
     assert np.all(np.isfinite(prequential(model, state, X[30:33], y[30:33]).prediction.mean))
 
 
 def test_single_precision_and_many_outputs_are_left_to_jax() -> None:
     X, y = stream(1, None, 30)
     model = AGP(inducing=5, window=30, warmup_iterations=1)
-    assert not native.suits(model, model.init(X[:30].astype(np.float32), y[:30].astype(np.float32)))
-    assert not native.suits(model, model.init(X[:30], np.tile(y[:30, None], 11)))
+    assert not native.suits(model, model.init(X[:30].astype(np.float32), y[:30].astype(np.float32)), from_jax=False)
+    assert not native.suits(model, model.init(X[:30], np.tile(y[:30, None], 11)), from_jax=False)
+
+
+def test_a_state_of_another_model_is_left_to_jax() -> None:
+    """C++ would read and write beyond its arrays."""
+    X, y = stream(5, None, 30)
+    small = AGP(inducing=6, window=30, warmup_iterations=1)
+    state = small.init(X[:30], y[:30])
+    for other in (AGP(inducing=25, window=30), AGP(inducing=6, window=20)):
+        assert not native.suits(other, state, from_jax=False)
+        assert other.stepper(state) is None
+    two = AGP(SE([1.0, 1.0]), inducing=6, window=30, placement="recent", warmup_iterations=1)
+    with pytest.raises(ValueError, match="lengthscale must have one entry or one for each of the 5 inputs"):
+        two.init(X[:30], y[:30])
+
+
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")  # JAX says what it does
+def test_a_program_in_single_precision_is_left_to_jax() -> None:
+    """A user's own `jit` has whatever precision the user set; JAX then makes floats of our doubles."""
+    model, state, X, _ = case("AGP")
+    single = jax.jit(lambda state, X: model.predict(state, X).mean)(state, X[:2])
+    np.testing.assert_allclose(single, model.predict(state, X[:2]).mean, atol=1e-4)
+
+
+def test_arrays_in_any_order_give_the_same() -> None:
+    model, state, X, _ = case("AGP")
+    by_columns = jax.tree.map(lambda leaf: np.array(leaf, order="F"), state)
+    np.testing.assert_array_equal(
+        Online(model, by_columns).predict(X[0]).variance, Online(model, state).predict(X[0]).variance
+    )
+
+
+def test_elapsed_time_that_is_handed_in_may_be_used_again() -> None:
+    model, state, X, y = case("AGP")
+    elapsed = np.array(1.0)
+    online, other = Online(model, state), Online(model, state)
+    online.update(X[0], y[0], elapsed)
+    other.update(X[0], y[0])
+    elapsed[...] = 50.0
+    np.testing.assert_array_equal(online.state.window.w, other.state.window.w)
 
 
 def test_burst_of_repairs_ends_where_jax_ends() -> None:

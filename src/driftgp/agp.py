@@ -264,12 +264,11 @@ class AGP(Model[AGPState]):
 
     def stepper(self, state: AGPState) -> Stepper | None:
         """The library itself, where there is one."""
-        return Stepper(self, state) if native.suits(self, state) else None
+        return Stepper(self, state) if native.suits(self, state, from_jax=False) else None
 
     def stacked(self, packing: Packing) -> Stack | None:
         """The library itself, where there is one."""
-        hollow: AGPState = jax.tree.unflatten(packing.structure, [None] * len(packing.leaves))
-        return Stack(self, packing) if native.suits(self, hollow) else None
+        return Stack(self, packing) if native.suits(self, packing.shapes, from_jax=False) else None
 
     # ---- the mathematics, in JAX -------------------------------------------------------------------------------------
 

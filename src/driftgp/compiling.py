@@ -216,7 +216,7 @@ def _around_calls(program: core.ClosedJaxpr, leaves: Sequence[Any]) -> list[Any]
             inputs = [atom.val if _literal(atom) else values[atom] for atom in equation.invars]
             outputs = equation.primitive.bind(*inputs, **equation.params)
             values.update(zip(equation.outvars, outputs, strict=True))
-    return [jnp.asarray(atom.val) if _literal(atom) else values[atom] for atom in jaxpr.outvars]
+    return [jnp.asarray(atom.val, atom.aval.dtype) if _literal(atom) else values[atom] for atom in jaxpr.outvars]
 
 
 def _add_piece(jaxpr: Any, equations: list[Any], values: dict[Any, Any]) -> None:

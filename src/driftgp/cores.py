@@ -1,10 +1,13 @@
 """All the cores of the process, by threads: XLA lets go of Python's lock while it computes, so threads are enough."""
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TypeVar
+
+_NAME = "driftgp's cores"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,7 +26,7 @@ def each(work: Callable[[Item], Result], items: Iterable[Item], threads: int | N
     """
     items = list(items)
     threads = min(len(items), cores() if threads is None else threads)
-    if threads <= 1:
+    if threads <= 1 or threading.current_thread().name.startswith(_NAME):  # one of the threads must not wait for them
         return [work(item) for item in items]
     return list(_pool(os.getpid(), threads).map(work, items))
 
@@ -34,4 +37,4 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:  # noqa: ARG001
 
     A process has its own, since those of another do not come along when it is forked.
     """
-    return ThreadPoolExecutor(threads, "driftgp")
+    return ThreadPoolExecutor(threads, _NAME)

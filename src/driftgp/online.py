@@ -76,7 +76,7 @@ class Online(Generic[S]):
         x, y, elapsed = checked_rows(self._layout, x, y, elapsed)
         self.settle()
         if x.ndim == 1:
-            self._waiting = x.copy(), y.copy(), elapsed  # the caller may go on to use its own
+            self._waiting = x.copy(), y.copy(), elapsed.copy()  # the caller may go on to use its own
         else:
             self._engine.update(x, y, elapsed)
 

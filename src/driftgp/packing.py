@@ -35,6 +35,12 @@ class Packing:
         return tuple(sorted({dtype for _, dtype in self.leaves}))
 
     @cached_property
+    def shapes(self) -> Any:
+        """The tree, with the shape of each leaf in its place."""
+        leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in self.leaves]
+        return jax.tree.unflatten(self.structure, leaves)
+
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Entries of each vector."""
         return tuple(sum(math.prod(shape) for shape, dtype in self.leaves if dtype == vector) for vector in self.dtypes)

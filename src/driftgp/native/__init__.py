@@ -43,30 +43,52 @@ def library() -> ctypes.CDLL | None:
     paths = sorted(Path(__file__).parent.glob("step*.so"))
     if not paths or os.environ.get("DRIFTGP_NATIVE") == "0":
         return None
-    loaded = ctypes.CDLL(str(paths[0]))
-    if ctypes.c_int32.in_dll(loaded, "driftgp_interface").value != _INTERFACE:
-        warnings.warn(
-            f"{paths[0].name} was compiled for another version of driftgp: install driftgp again", stacklevel=2
-        )
+    try:
+        return _loaded(paths[0])
+    except (OSError, AttributeError, ValueError, RuntimeError) as error:
+        warnings.warn(f"driftgp goes on without its C++ library, which cannot be loaded: {error}", stacklevel=2)
         return None
+
+
+def _loaded(path: Path) -> ctypes.CDLL:
+    loaded = ctypes.CDLL(str(path))
+    if ctypes.c_int32.in_dll(loaded, "driftgp_interface").value != _INTERFACE:
+        raise ValueError(f"{path.name} was compiled for another version of driftgp: install driftgp again")
     for name in (*CALLS, "warm_up"):
         handler = getattr(loaded, f"driftgp_{name}")
         jax.ffi.register_ffi_target(f"driftgp_{name}", jax.ffi.pycapsule(handler), platform="cpu")
     return loaded
 
 
-def suits(model: Any, state: Any) -> bool:
-    """Whether the library has what an AGP and its state need."""
+def suits(model: Any, state: Any, *, from_jax: bool = True) -> bool:
+    """Whether the library has what an AGP and its state, or the shapes of one, need.
+
+    Called from JAX it needs JAX to have double precision at this place, too.
+    """
     return (
-        model.window is not None
-        and model.optimizer is None
+        model.optimizer is None
         and model.restart
         and model.iterations == 1
-        and state.layout.dtype == "float64"
         and state.layout.columns <= _FEW
         and terms(model.kernel) is not None
+        and _fits(model, state)
         and jax.default_backend() == "cpu"
+        and not (from_jax and jax.dtypes.canonicalize_dtype(np.float64) != np.float64)
         and library() is not None
+    )
+
+
+def _fits(model: Any, state: Any) -> bool:
+    """Whether all arrays have the shapes and types that C++ takes for granted."""
+    D, P, M, T = state.layout.inputs, state.layout.columns, model.inducing, model.window
+    floats = [leaf for leaf in jax.tree.leaves(state) if leaf.dtype not in (np.bool_, np.int32)]
+    return (
+        state.Kux.shape == (M, T)  # T may be None
+        and state.posterior.C.shape == (P, M, M)
+        and state.window.X.shape == (T, D)
+        and not jax.tree.leaves(state.optimizer)
+        and all(leaf.shape[-1:] in ((), (D,)) for leaf in jax.tree.leaves(state.hyperparameters.kernel))
+        and all(leaf.dtype == np.float64 for leaf in floats)
     )
 
 

@@ -50,6 +50,7 @@ class AGP {
     Kernel kernel;
     const int D, P, M, T, ld, ldT;
     int m = 0;           // points in use
+    int slots;           // M, or one more while a newcomer competes with the others
     // Memory of a step. Matrices are M×M, rows ld apart.
     double *theta;                        // kernel parameters
     double *k, *Ut, *Xt;                  // M; inputs of points and samples by columns
@@ -133,6 +134,7 @@ class AGP {
         theta = memory.zeros(kernel.parameters);
         move_parameters(false);
         for (m = 0; m < M && state.used[m];) m++;
+        slots = M;
         k = memory.zeros(ld), Ut = memory.zeros(size_t(D) * ld), Xt = nullptr, opened = false;
     }
     // Kernel parameters from the state, or back into it.
@@ -287,7 +289,7 @@ class AGP {
 
     // R from A, repaired where it has none; how often that took.
     int factorise_surely(int m, const double *A, double *R) {
-        double trace = M - m, rounding = 2.220446049250313e-16;  // free slots have ones on the diagonal
+        double trace = slots - m, rounding = 2.220446049250313e-16;  // free slots have ones on the diagonal
         for (int i = 0; i < m; i++) trace += A[size_t(i) * ld + i];
         std::memcpy(R, A, sizeof(double) * m * ld);
         int repairs = 0;
@@ -447,6 +449,7 @@ class AGP {
     // Admit x or not, then drop what has become useless; the newcomer competes with the others.
     void exchange(const double *x, bool wanted) {
         open();
+        slots = M + 1;
         double *row = memory.zeros(ldT), *relevances = memory.zeros(ld), *U = state.U;
         int *kept = reinterpret_cast<int *>(memory.zeros(ld));
         double *wide = memory.zeros(size_t(M + 1) * D);
@@ -466,7 +469,7 @@ class AGP {
         keep(kept, count);
         if (stays) std::copy_n(row, ldT, K + size_t(m - 1) * ldT);
         std::copy_n(wide, size_t(m) * D, U);
-        state.U = U;
+        state.U = U, slots = M;
         take_points(false);
         *state.repaired += inverse_root(N);
     }
@@ -496,8 +499,8 @@ class AGP {
     void sums(bool filled) {
         int rows = m + P, block = kernel.ld;
         double *part = memory.take(size_t(rows) * block), *scratch = memory.take(size_t(rows) * block);
-        double *root = memory.zeros(ldT), *G = memory.zeros(size_t(rows) * ld * 2);
-        int ldG = 2 * ld;
+        int ldG = padded(rows);
+        double *root = memory.zeros(ldT), *G = memory.zeros(size_t(rows) * ldG);
         double n = 0.0;
         for (int t = 0; t < T; t++) root[t] = std::sqrt(state.w[t]), n += state.w[t];
         for (int t0 = 0; t0 < T; t0 += BLOCK) {

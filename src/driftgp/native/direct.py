@@ -85,7 +85,7 @@ class Stepper(_Direct):
         """Copy the state: it is changed in place from now on."""
         super().__init__(model, state)
         leaves, self._structure = jax.tree.flatten(state)
-        self._leaves = [np.array(leaf) for leaf in leaves]
+        self._leaves = [np.array(leaf, order="C") for leaf in leaves]
         owned = jax.tree.unflatten(self._structure, self._leaves)
         self._all, self._read = _pointers(self._leaves), _pointers(jax.tree.leaves(native.for_forecast(owned)))
         # one sample: the library finds it, and puts its answer, where it did the last time
@@ -131,8 +131,7 @@ class Stack(_Direct):
 
     def __init__(self, model: Any, packing: Packing) -> None:
         """Take a model and how its states are packed."""
-        shapes = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in packing.leaves]
-        super().__init__(model, jax.tree.unflatten(packing.structure, shapes))
+        super().__init__(model, packing.shapes)
         self._pieces = packing.pieces
         self._strides = np.array([packing.sizes[piece.vector] for piece in packing.pieces], np.int64)
 

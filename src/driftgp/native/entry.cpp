@@ -7,6 +7,7 @@
 //   forecast   (X, arrays of the state that it reads…) → (mean, variance)
 
 #include <cstring>
+#include <initializer_list>
 
 #include "level.hpp"
 #include "xla/ffi/api/ffi.h"
@@ -14,10 +15,12 @@
 namespace plain {
 extern const driftgp::Level level;
 }
-#ifdef DRIFTGP_X86
+#ifdef DRIFTGP_X86_V3
 namespace x86_v3 {
 extern const driftgp::Level level;
 }
+#endif
+#ifdef DRIFTGP_X86_V4
 namespace x86_v4 {
 extern const driftgp::Level level;
 }
@@ -29,10 +32,12 @@ namespace ffi = xla::ffi;
 using driftgp::Batch;
 
 const driftgp::Level &best() {
-#ifdef DRIFTGP_X86
+#ifdef DRIFTGP_X86_V4
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd"))
         return x86_v4::level;
+#endif
+#ifdef DRIFTGP_X86_V3
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
         return x86_v3::level;
 #endif
@@ -44,8 +49,10 @@ constexpr size_t LEVEL = 10;
 const driftgp::Level &level(const int64_t *plan) {
     static const driftgp::Level &chosen = best();
     if (plan[LEVEL] == 1) return plain::level;
-#ifdef DRIFTGP_X86
+#ifdef DRIFTGP_X86_V3
     if (plan[LEVEL] == 2) return x86_v3::level;
+#endif
+#ifdef DRIFTGP_X86_V4
     if (plan[LEVEL] == 3) return x86_v4::level;
 #endif
     return chosen;
@@ -56,6 +63,13 @@ constexpr int64_t SETTINGS = 9;
 double *room(const ffi::AnyBuffer &buffer) { return static_cast<double *>(buffer.untyped_data()); }
 
 constexpr size_t MOST = 128;
+
+bool doubles(std::initializer_list<ffi::AnyBuffer> buffers) {
+    for (const ffi::AnyBuffer &buffer : buffers)
+        if (buffer.element_type() != ffi::F64) return false;
+    return true;
+}
+const char *const WRONG = "arrays must be those of a state in double precision: see driftgp.native.suits";
 
 // The arrays of a state, from argument `first` on, where results from `made` on may change them; false if some are missing.
 bool changed(ffi::RemainingArgs given, size_t first, ffi::RemainingRets results, size_t made, void **state) {
@@ -76,7 +90,8 @@ ffi::Error follow(ffi::Span<const int64_t> plan, int64_t rows, bool predict, ffi
     double *answers[ANSWERS] = {};
     void *state[MOST];
     size_t first = predict ? ANSWERS : 0;
-    if (!changed(given, 0, made, first, state)) return ffi::Error::InvalidArgument("arrays of the state are missing");
+    if (!doubles({settings, start, X, y, elapsed}) || !changed(given, 0, made, first, state))
+        return ffi::Error::InvalidArgument(WRONG);
     for (size_t i = 0; i < first; i++) answers[i] = room(**made.get<ffi::AnyBuffer>(i));
     level(plan.begin()).follow({plan.begin(), plan.size(), models(settings), rows, room(settings), room(start), room(X),
                                 room(y), room(elapsed), state, answers[0], answers[1], answers[2], nullptr, nullptr,
@@ -87,7 +102,7 @@ ffi::Error follow(ffi::Span<const int64_t> plan, int64_t rows, bool predict, ffi
 ffi::Error warm_up(ffi::Span<const int64_t> plan, int64_t iterations, ffi::AnyBuffer settings, ffi::AnyBuffer start,
                    ffi::RemainingArgs given, ffi::RemainingRets made) {
     void *state[MOST];
-    if (!changed(given, 0, made, 0, state)) return ffi::Error::InvalidArgument("arrays of the state are missing");
+    if (!doubles({settings, start}) || !changed(given, 0, made, 0, state)) return ffi::Error::InvalidArgument(WRONG);
     level(plan.begin()).warm_up({plan.begin(), plan.size(), models(settings), iterations, room(settings), room(start),
                                  nullptr, nullptr, nullptr, state, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
     return ffi::Error::Success();
@@ -96,7 +111,7 @@ ffi::Error warm_up(ffi::Span<const int64_t> plan, int64_t iterations, ffi::AnyBu
 ffi::Error forecast(ffi::Span<const int64_t> plan, int64_t rows, ffi::AnyBuffer X, ffi::RemainingArgs given,
                     ffi::Result<ffi::AnyBuffer> mean, ffi::Result<ffi::AnyBuffer> variance) {
     void *state[MOST];
-    if (given.size() > MOST) return ffi::Error::InvalidArgument("too many arrays");
+    if (!doubles({X}) || given.size() > MOST || rows < 1) return ffi::Error::InvalidArgument(WRONG);
     for (size_t i = 0; i < given.size(); i++) state[i] = given.get<ffi::AnyBuffer>(i)->untyped_data();
     int64_t models = int64_t(X.element_count()) / (rows * plan[0]);
     level(plan.begin()).forecast({plan.begin(), plan.size(), models, rows, nullptr, nullptr, room(X), nullptr, nullptr,
