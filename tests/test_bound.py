@@ -281,7 +281,7 @@ def test_the_gradient_of_the_whole_objective_is_autodiff_and_finite_differences(
 def test_many_outputs_by_one_eigendecomposition_are_those_by_a_factor_each(level, monkeypatch):
     """Value, derivative and predictions, also where the noise is far below the signal."""
     p, rng = Problem(), np.random.default_rng(1)
-    y, noises = level * rng.normal(size=(N, bound._MANY)), np.exp(rng.normal(size=bound._MANY))
+    y, noises = level * rng.normal(size=(N, bound.MANY)), np.exp(rng.normal(size=bound.MANY))
 
     def everything(Kuu, s, noise):
         derivative = jax.grad(bound.bound, argnums=(0, 1, 2))(Kuu, s, noise)
@@ -289,7 +289,7 @@ def test_many_outputs_by_one_eigendecomposition_are_those_by_a_factor_each(level
 
     given = p.Kuu, p.statistics(y), noises  # a partial for each program: jit keeps what it has traced by the function
     by_eigenvalues = jax.jit(partial(everything))(*given)
-    monkeypatch.setattr(bound, "_MANY", bound._MANY + 1)
+    monkeypatch.setattr(bound, "MANY", bound.MANY + 1)
     assert_close(by_eigenvalues, jax.jit(partial(everything))(*given), 1e-10)
 
 

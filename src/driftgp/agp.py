@@ -246,7 +246,8 @@ class AGP(Model[AGPState]):
     def forecast(self, state: AGPState, X: Array) -> Gaussian:
         """Predictive distribution (eq. adap_pred_dist)."""
         if native.suits(self, state):
-            return native.differentiable(_forecast_natively, AGP.forecast_by_jax)(self, state, X)
+            forecast: Gaussian = _forecast_natively(self, state, X)
+            return forecast
         return self.forecast_by_jax(state, X)
 
     def learn(self, state: AGPState, x: Array, y: Array, elapsed: Array) -> AGPState:
@@ -524,6 +525,7 @@ class AGP(Model[AGPState]):
         return replace(h, noise=jnp.maximum(h.noise, floor))
 
 
+@partial(native.differentiable, plain=AGP.forecast_by_jax)
 def _forecast_natively(model: AGP, state: AGPState, X: Array) -> Gaussian:
     mean, variance = native.forecast(model, state, X)
     return Gaussian(mean, variance, jnp.broadcast_to(state.hyperparameters.noise, mean.shape))

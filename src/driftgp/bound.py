@@ -23,7 +23,7 @@ from jax import Array, lax
 # A factorisation that fails is tried again at most this often: the last try adds more than the matrix's own size.
 _REPAIRS = 17
 # From so many outputs on, one eigendecomposition of the S that they share costs less than a factor of B for each.
-_MANY = 11
+MANY = 11
 
 
 class Statistics(eqx.Module):
@@ -195,7 +195,7 @@ def _factorise(Kuu: Array, s: Statistics, beta: Array) -> Factors:
     inverse_L = solve_lower(_lower(Kuu), jnp.eye(Kuu.shape[0], dtype=Kuu.dtype))
     S = inverse_L @ s.Phi @ inverse_L.T
     white_b = inverse_L @ s.b
-    invert = _invert_by_factors if beta.shape[0] < _MANY else _invert_by_eigenvalues
+    invert = _invert_by_factors if beta.shape[0] < MANY else _invert_by_eigenvalues
     return Factors(inverse_L, S, white_b, invert(S, beta, white_b))
 
 
@@ -297,7 +297,7 @@ def posterior(inverse_L: Array, s: Statistics, noise: Array) -> Posterior:
     """Posterior of the inducing values (eq. adap_pred_dist)."""
     beta = 1.0 / noise
     S = inverse_L @ s.Phi @ inverse_L.T
-    if beta.shape[0] >= _MANY:
+    if beta.shape[0] >= MANY:
         return _posterior_by_eigenvalues(inverse_L, S, s.b, beta)
     L_B, repairs = cholesky(jnp.eye(S.shape[0], dtype=S.dtype) + beta[:, None, None] * S)
     C = solve_lower(L_B, jnp.broadcast_to(inverse_L, L_B.shape))  # P×M×M

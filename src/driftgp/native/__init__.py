@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from driftgp import kernels, learning
+from driftgp import bound, kernels, learning
 from driftgp.inducing import RULES
 from driftgp.kernels import Covariance
 
@@ -28,8 +28,6 @@ from driftgp.kernels import Covariance
 _STATIONARY = (kernels.SE, kernels.Matern12, kernels.Matern32, kernels.Matern52)
 _KINDS: tuple[type, ...] = (*_STATIONARY, kernels.Linear, kernels.Constant)
 _MOST_TERMS = 16
-# From so many outputs on, `bound` has a better way than a factorisation for each.
-_FEW = 10
 # The builds for one kind of processor each, in the order of entry.cpp; the first is chosen by the library itself.
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")
 # Says that a library fits: see entry.cpp.
@@ -69,7 +67,7 @@ def suits(model: Any, state: Any, *, from_jax: bool = True) -> bool:
         model.optimizer is None
         and model.restart
         and model.iterations == 1
-        and state.layout.columns <= _FEW
+        and state.layout.columns < bound.MANY  # from there on `bound` has a better way than a factor for each
         and terms(model.kernel) is not None
         and _fits(model, state)
         and jax.default_backend() == "cpu"
@@ -81,13 +79,15 @@ def suits(model: Any, state: Any, *, from_jax: bool = True) -> bool:
 def _fits(model: Any, state: Any) -> bool:
     """Whether all arrays have the shapes and types that C++ takes for granted."""
     D, P, M, T = state.layout.inputs, state.layout.columns, model.inducing, model.window
+    parameters = [leaf.shape for leaf in jax.tree.leaves(state.hyperparameters.kernel)]
     floats = [leaf for leaf in jax.tree.leaves(state) if leaf.dtype not in (np.bool_, np.int32)]
     return (
         state.Kux.shape == (M, T)  # T may be None
         and state.posterior.C.shape == (P, M, M)
         and state.window.X.shape == (T, D)
         and not jax.tree.leaves(state.optimizer)
-        and all(leaf.shape[-1:] in ((), (D,)) for leaf in jax.tree.leaves(state.hyperparameters.kernel))
+        and parameters == [np.shape(leaf) for leaf in jax.tree.leaves(model.kernel)]
+        and all(shape in ((), (D,)) for shape in parameters)
         and all(leaf.dtype == np.float64 for leaf in floats)
     )
 

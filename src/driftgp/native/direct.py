@@ -144,10 +144,7 @@ class Stack(_Direct):
         *,
         learn: bool,
     ) -> Gaussian:
-        """Predict rows (X, y, elapsed), and learn from them if told to, which changes the stack in place.
-
-        The states at `slots` have rows, in this order, and those of each end at `ends`.
-        """
+        """Predict rows, and learn from them if told to: see `model.Stacked`."""
         X, y, elapsed = (np.ascontiguousarray(array) for array in rows)
         slots, ends = (np.ascontiguousarray(array, np.int32) for array in (slots, ends))
         starts = [stack[vector][0, start:] for vector, start, _, _ in self._pieces]

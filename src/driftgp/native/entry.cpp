@@ -45,15 +45,14 @@ const driftgp::Level &best() {
 }
 
 // The build that a plan names (LEVELS in __init__.py), for tests, or the best one for this processor.
-constexpr size_t LEVEL = 10;
 const driftgp::Level &level(const int64_t *plan) {
     static const driftgp::Level &chosen = best();
-    if (plan[LEVEL] == 1) return plain::level;
+    if (plan[driftgp::LEVEL] == 1) return plain::level;
 #ifdef DRIFTGP_X86_V3
-    if (plan[LEVEL] == 2) return x86_v3::level;
+    if (plan[driftgp::LEVEL] == 2) return x86_v3::level;
 #endif
 #ifdef DRIFTGP_X86_V4
-    if (plan[LEVEL] == 3) return x86_v4::level;
+    if (plan[driftgp::LEVEL] == 3) return x86_v4::level;
 #endif
     return chosen;
 }
@@ -71,11 +70,11 @@ bool doubles(std::initializer_list<ffi::AnyBuffer> buffers) {
 }
 const char *const WRONG = "arrays must be those of a state in double precision: see driftgp.native.suits";
 
-// The arrays of a state, from argument `first` on, where results from `made` on may change them; false if some are missing.
-bool changed(ffi::RemainingArgs given, size_t first, ffi::RemainingRets results, size_t made, void **state) {
-    if (given.size() > MOST || given.size() - first != results.size() - made) return false;
-    for (size_t i = 0; i < given.size() - first; i++) {
-        ffi::AnyBuffer from = *given.get<ffi::AnyBuffer>(first + i), to = **results.get<ffi::AnyBuffer>(made + i);
+// The arrays of a state as given, where results from `made` on may change them; false if some are missing.
+bool changed(ffi::RemainingArgs given, ffi::RemainingRets results, size_t made, void **state) {
+    if (given.size() > MOST || given.size() != results.size() - made) return false;
+    for (size_t i = 0; i < given.size(); i++) {
+        ffi::AnyBuffer from = *given.get<ffi::AnyBuffer>(i), to = **results.get<ffi::AnyBuffer>(made + i);
         if (to.untyped_data() != from.untyped_data()) std::memcpy(to.untyped_data(), from.untyped_data(), from.size_bytes());
         state[i] = to.untyped_data();
     }
@@ -90,7 +89,7 @@ ffi::Error follow(ffi::Span<const int64_t> plan, int64_t rows, bool predict, ffi
     double *answers[ANSWERS] = {};
     void *state[MOST];
     size_t first = predict ? ANSWERS : 0;
-    if (!doubles({settings, start, X, y, elapsed}) || !changed(given, 0, made, first, state))
+    if (!doubles({settings, start, X, y, elapsed}) || !changed(given, made, first, state))
         return ffi::Error::InvalidArgument(WRONG);
     for (size_t i = 0; i < first; i++) answers[i] = room(**made.get<ffi::AnyBuffer>(i));
     level(plan.begin()).follow({plan.begin(), plan.size(), models(settings), rows, room(settings), room(start), room(X),
@@ -102,7 +101,7 @@ ffi::Error follow(ffi::Span<const int64_t> plan, int64_t rows, bool predict, ffi
 ffi::Error warm_up(ffi::Span<const int64_t> plan, int64_t iterations, ffi::AnyBuffer settings, ffi::AnyBuffer start,
                    ffi::RemainingArgs given, ffi::RemainingRets made) {
     void *state[MOST];
-    if (!doubles({settings, start}) || !changed(given, 0, made, 0, state)) return ffi::Error::InvalidArgument(WRONG);
+    if (!doubles({settings, start}) || !changed(given, made, 0, state)) return ffi::Error::InvalidArgument(WRONG);
     level(plan.begin()).warm_up({plan.begin(), plan.size(), models(settings), iterations, room(settings), room(start),
                                  nullptr, nullptr, nullptr, state, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
     return ffi::Error::Success();

@@ -14,7 +14,7 @@ using driftgp::Batch;
 static Plan read(const Batch &batch) {
     const int64_t *p = batch.plan;
     Plan plan{int(p[0]), int(p[1]), int(p[2]), int(p[3]), int(p[4]), int(p[5]), p[6] != 0, p[7] != 0, p[8] != 0, p[9] != 0,
-              p + 11,    int(batch.plan_size - 11) / 2};
+              p + driftgp::TERMS, int(batch.plan_size - driftgp::TERMS) / 2};
     return plan;
 }
 
@@ -78,7 +78,7 @@ class Lease {
     }
 };
 
-// Calls visit(model, its number for what differs between models, its state, first row, row after the last).
+// Calls visit(plan, model, its state, its first row, the row after its last) for every model that has rows.
 template <class Visit>
 static void each(const Batch &batch, bool all, Visit visit) {
     Plan plan = read(batch);

@@ -22,6 +22,9 @@ struct Batch {
     const int32_t *slots, *ends;
 };
 
+// Where a plan names a build, and where its terms begin.
+constexpr size_t LEVEL = 10, TERMS = 11;
+
 typedef void (*Run)(const Batch &);
 
 struct Level {
