@@ -9,23 +9,30 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 SPARK_VENV := .venv-spark
-NATIVE := hatch_build.py $(wildcard src/driftgp/native/*.cpp src/driftgp/native/*.hpp)
+CORE_VENV := .venv-core
+NATIVE := hatch_build.py $(wildcard src/driftgp/engine/cpp/*)
 BENCH_VENV := benchmarks/.venv
 LOCK_VENV := .cache/lock
 UV_VERSION := 0.13.7
+WHEELS_VENV := .cache/wheels
+ZIG_VERSION := 0.15.2
+LIEF_VERSION := 1.0.0
+LOWEST := .cache/lowest
 
-# Tests and doctests compile many small programs: keep them on disk, so that the second run is quick.
-# BLAS gets one thread, since the workers of pytest-xdist share the cores already.
+# BLAS gets one thread, since the workers of pytest-xdist share the cores already; so does JAX, for the rivals.
 TEST_ENV := \
 	JAX_PLATFORMS=cpu \
-	JAX_COMPILATION_CACHE_DIR="$(CURDIR)/.cache/jax" \
-	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 \
-	JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 \
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	MPLBACKEND=agg
 
+# What needs numpy and scipy alone.
+CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
+	agp bank bound calibrated carry checkpoint contract diagnostics engines evaluate fleet guarded import inducing install kernels \
+	late_labels long_run members mixture monitor native_agp native_wrappers online oracle prediction properties \
+	recalibrated records refusals standardize window within))
+
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-all test-spark check format format-check lint types imports doctest docs bench lock clean
+.PHONY: help demo demo-spark test test-all test-core test-spark check format format-check lint types imports doctest docs bench lock wheels check-wheels test-lowest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,12 +51,33 @@ test: $(VENV)/.dev ## the quick tests (ARGS="-k window")
 test-all: $(VENV)/.dev ## the slow tests too
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow or not slow" $(ARGS)
 
+test-core: $(CORE_VENV)/.made ## the core's tests, in an environment that has numpy and scipy and no JAX
+	$(TEST_ENV) $(CORE_VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)
+
 test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
 	$(TEST_ENV) SPARK_LOCAL_IP=127.0.0.1 PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \
 		$(SPARK_VENV)/bin/python -m pytest --doctest-modules src/driftgp/spark tests/spark $(ARGS)
 
 bench: $(BENCH_VENV)/.made ## measure speed against rivals and the limit (QUICK=1: under 5 minutes)
 	$(BENCH_VENV)/bin/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
+
+# ---- what is released (RELEASING.md)
+
+wheels: $(WHEELS_VENV)/.made ## the sdist and a wheel for each platform into dist/ (ARGS=win_amd64: that one; first: minutes)
+	$(WHEELS_VENV)/bin/python tools/wheels.py --workers $(WORKERS) $(ARGS)
+
+check-wheels: $(WHEELS_VENV)/.made ## look into each file of dist/, install and run what this machine can run
+	$(WHEELS_VENV)/bin/python tools/check_wheels.py
+
+# EXTRA=sklearn: with the lowest versions of an extra too, and its tests
+test-lowest: $(LOCK_VENV)/.uv-$(UV_VERSION) ## the core's tests with the lowest versions that pyproject.toml allows (EXTRA=river)
+	$(LOCK_VENV)/bin/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --no-header \
+		--extra test $(if $(EXTRA),--extra $(EXTRA)) --output-file $(LOWEST)/requirements.txt $(LOCK_INPUT)
+	$(PYTHON) -m venv --clear $(LOWEST)/venv
+	$(LOWEST)/venv/bin/python $(PIP_INSTALL) --requirement $(LOWEST)/requirements.txt
+	$(LOWEST)/venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation .
+	$(TEST_ENV) $(LOWEST)/venv/bin/python -m pytest -n $(WORKERS) --dist worksteal \
+		$(if $(EXTRA),tests/test_$(EXTRA).py,$(CORE_TESTS)) $(ARGS)
 
 # ---- the one command that checks a change, and its parts
 
@@ -85,10 +113,12 @@ lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks after a change of depend
 		--extra dev --extra cli --extra sklearn --extra river --extra skpro --extra sktime --extra docs
 	$(COMPILE) --output-file requirements/demo.lock $(LOCK_INPUT) \
 		--extra cli --constraint requirements/dev.lock
+	$(COMPILE) --output-file requirements/core.lock $(LOCK_INPUT) \
+		--extra test --constraint requirements/dev.lock
 	$(COMPILE) --output-file requirements/spark.lock $(LOCK_INPUT) \
 		--extra spark --extra test --constraint requirements/demo.lock
 	$(COMPILE) --output-file benchmarks/requirements.lock $(LOCK_INPUT) benchmarks/requirements.in \
-		--extra cli --extra sklearn --extra river --constraint requirements/dev.lock \
+		--extra cli --extra rivals --extra sklearn --extra river --constraint requirements/dev.lock \
 		--override benchmarks/no-torch.txt --no-emit-package torch
 
 # One version of everything for all platforms and Pythons; no index, host or path ends up in the files.
@@ -124,6 +154,11 @@ $(VENV)/.dev: requirements/dev.lock requirements/demo.lock pyproject.toml $(NATI
 	$(install_driftgp)
 	@touch $(VENV)/.demo
 
+$(CORE_VENV)/.made: requirements/core.lock pyproject.toml $(NATIVE)
+	$(make_venv)
+	@$(@D)/bin/python $(PIP_INSTALL) --requirement requirements/core.lock
+	$(install_driftgp)
+
 $(SPARK_VENV)/.made: requirements/spark.lock pyproject.toml $(NATIVE)
 	$(make_venv)
 	@$(@D)/bin/python $(PIP_INSTALL) --requirement requirements/spark.lock
@@ -140,7 +175,12 @@ $(LOCK_VENV)/.uv-$(UV_VERSION):
 	@$(@D)/bin/python $(PIP_INSTALL) uv==$(UV_VERSION)
 	@touch $@
 
+$(WHEELS_VENV)/.made: requirements/core.lock
+	$(make_venv)
+	@$(@D)/bin/python $(PIP_INSTALL) --constraint requirements/core.lock hatchling ziglang==$(ZIG_VERSION) lief==$(LIEF_VERSION)
+	@touch $@
+
 clean: ## remove environments, caches and built files
-	rm -rf $(VENV) $(SPARK_VENV) $(BENCH_VENV) .cache .hypothesis build dist site
+	rm -rf $(VENV) $(CORE_VENV) $(SPARK_VENV) $(BENCH_VENV) .cache .hypothesis build dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f src/driftgp/native/*.so
+	rm -f src/driftgp/engine/libdriftgp.* src/driftgp/engine/driftgp.dll

@@ -109,13 +109,12 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=24, help="files to make, one a second (default 24)")
     parser.add_argument("--meters", type=int, default=200, help="meters in a file that is made (default 200)")
     parser.add_argument("--cores", type=int, default=2, help="cores to use (default 2)")
-    parser.add_argument("--compiled", type=Path, help="folder for compiled programs (default: one in the folder)")
     parser.add_argument("--forever", action="store_true", help="go on waiting for files")
     options = parser.parse_args()
     incoming = options.folder / "incoming"
     write_files(incoming, min(options.files, 1), options.meters)  # a first one to warm up on
     rest = threading.Thread(target=write_files, args=(incoming, options.files - 1, options.meters, 1.0), daemon=True)
-    spark = session("driftgp example", cores=options.cores, cache=options.compiled or options.folder / "compiled")
+    spark = session("driftgp example", cores=options.cores)
     spark.sparkContext.setLogLevel("ERROR")
     rest.start()
     query = start_query(spark, options.folder, once=options.files == 0 and not options.forever)

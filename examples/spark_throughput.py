@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        spark = session("driftgp throughput", cores=options.cores, cache=Path(name, "compiled"))
+        spark = session("driftgp throughput", cores=options.cores)
         spark.sparkContext.setLogLevel("ERROR")
         print(report(measure(spark, Path(name), options.keys, options.files, options.hours)))
         spark.stop()

@@ -6,27 +6,102 @@ import sys
 import numpy as np
 import pytest
 
-from driftgp.adapters import Settings, Stream
+from driftgp.adapters import Settings
+from driftgp.defaults import recommended
 from driftgp.kernels import SE
+from driftgp.wrappers import Standardize, Within
+from driftgp.wrappers.holding import Holding
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = X[:, 0] + 0.1 * RNG.normal(size=40)
+
+
+def held(model):
+    """The model inside the wrappers, and the kinds of these."""
+    kinds = []
+    while isinstance(model, Holding):
+        kinds.append(type(model))
+        model = model.model
+    return model, kinds
+
+
+def imported(program: str, names: str) -> set[str]:
+    """Which of these libraries a program imports."""
+    program = f"{program}; import sys; print(*(set(sys.modules) & set({names!r}.split())))"
+    return set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    )
 
 
 def test_importing_driftgp_imports_no_other_library():
-    others = "sklearn river skpro sktime pandas polars scipy matplotlib typer"
-    program = f"import sys, driftgp; print(*(set(sys.modules) & set({others!r}.split())))"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert set(found) <= {"scipy"}  # JAX itself brings SciPy
+    others = "sklearn river skpro sktime pandas polars scipy matplotlib typer jax equinox optax"
+    assert imported("import driftgp", others) == set()
 
 
-def test_a_kernel_with_a_lengthscale_for_each_feature_gets_just_as_many_columns():
+@pytest.mark.parametrize("adapter", ["sklearn", "river", "skpro", "sktime"])
+def test_no_adapter_imports_jax(adapter):
+    assert imported(f"import driftgp.{adapter}", "jax equinox optax") == set()
+
+
+def test_without_settings_the_model_is_the_default_and_learns_from_its_first_row():
+    plan = Settings().plan(X, Y)
+    assert plan.model == recommended(X, Y)
+    assert plan.warmup == 0
+
+
+def test_settings_reach_one_agp_in_the_wrappers_of_the_default():
+    plan = Settings(inducing=7, window=30, learn_every=5, forgetting=0.9, noise=0.2, warmup_iterations=9).plan(X, Y)
+    model, wrappers = held(plan.model)
+    assert (model.inducing, model.window, model.learn_every, model.forgetting) == (7, 30, 5, 0.9)
+    assert (model.noise, model.warmup_iterations) == ((0.2,), 9)
+    assert wrappers == held(recommended(X, Y))[1]
+    assert plan.warmup == 30
+
+
+def test_without_standardising_no_wrapper_changes_the_units_or_the_inputs():
+    _, wrappers = held(Settings(standardize=False).plan(X, Y).model)
+    assert wrappers == [kind for kind in held(recommended(X, Y))[1] if kind not in (Standardize, Within)]
+
+
+def test_what_is_left_out_is_as_in_the_default():
+    member = held(recommended(X, Y))[0].models[0]
+    model, _ = held(Settings(forgetting=0.9).plan(X, Y).model)
+    names = ("kernel", "noise", "inducing", "window", "step", "prior", "learn_every", "warmup_iterations")
+    assert [getattr(model, name) for name in names] == [getattr(member, name) for name in names]
+    assert held(Settings(prior=np.inf).plan(X, Y).model)[0].prior is None
+
+
+def test_a_window_is_large_enough_for_the_points_and_the_points_are_few_enough_for_the_window():
+    assert held(Settings(inducing=150).plan(X[:, :1], Y).model)[0].window == 150
+    assert held(Settings(window=5).plan(X, Y).model)[0].inducing == 5
+
+
+def test_a_stream_is_not_chosen_for_before_its_window_is_full():
+    assert Settings(window=1000).first == 1000
+    assert Settings(window=20).first == Settings().first == 400
+
+
+def test_a_kernel_with_a_lengthscale_for_each_feature_gets_just_as_many():
     settings = Settings(kernel=SE([1.0, 2.0, 3.0]), inducing=4, window=12, warmup_iterations=2)
-    X = np.random.default_rng(0).normal(size=(12, 3))
-    stream = Stream(settings, X, X[:, 0])
-    assert stream.room == 3
-    assert stream.predict(X[:2]).mean.shape == (2,)
+    assert settings.begin(X[:12], Y[:12]).online.predict(X[:2]).mean.shape == (2,)
+    with pytest.raises(ValueError, match="lengthscale"):
+        settings.begin(X[:12, :2], Y[:12])
 
 
-def test_settings_reach_the_model():
-    model = Settings(inducing=7, window=30, learn_every=5, forgetting=0.9, standardize=False).model(2)
-    assert (model.inducing, model.window, model.learn_every, float(model.forgetting)) == (7, 30, 5, 0.9)
-    with pytest.raises(ValueError, match="kernel"):
-        Settings(kernel="nonsense").model(2)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kernel": "nonsense"}, "kernel"),
+        ({"kernel": 3}, "kernel must be"),
+        ({"window": "wide"}, "window must be a whole number"),
+        ({"inducing": 0}, "inducing must be a whole number"),
+        ({"inducing": 50, "window": 20}, "inducing must be at most window"),
+        ({"forgetting": 1.5}, "forgetting must lie in"),
+        ({"noise": -1.0}, "noise must lie in"),
+        ({"prior": 0.0}, "prior must lie in"),
+    ],
+)
+def test_a_wrong_setting_is_refused_and_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Settings(**settings).begin(X, Y)

@@ -5,20 +5,18 @@ import math
 import subprocess
 import sys
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from driftgp import cli
-from driftgp.cli import console, process
+from driftgp.cli import console
 from driftgp.cli.demo import Relevance
-from driftgp.experiments import comparison, measure, settings
-from driftgp.experiments import demo as experiment
-from driftgp.experiments.comparison import Method
 from driftgp.inducing import RULES
-from driftgp.rivals.persistence import Persistence
+from driftgp.members import Persistence
+from driftgp.paper import comparison, measure, settings
+from driftgp.paper import demo as experiment
+from driftgp.paper.comparison import Method
 
 METHODS = ["AGP", "fast-AGP", "hybrid", "persistence"]
 KEYS = ["method", "mse", "coverage", "nlpd", "us_per_step", "us_per_call"]
@@ -27,17 +25,16 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
-    """Run where a forgotten picture does no harm, and leave the JAX of the test process as it is."""
+    """Run where a forgotten picture does no harm."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(process, "prepare_jax", lambda: None)
 
 
 @pytest.fixture
 def _quick(monkeypatch):
-    """Have in place of every method what compiles at once."""
+    """Have in place of every method what takes no time."""
 
     def look(_):
-        return experiment.Glimpse(jnp.ones((2, 1)), jnp.array([True, False]), *jnp.ones(3))
+        return experiment.Glimpse(np.ones((2, 1)), 1, 1.0, 1.0, 1.0)
 
     monkeypatch.setattr(measure, "MOST_PASSES", 1)
     methods = [Method(name, Persistence(), look if name == "AGP" else None) for name in METHODS]
@@ -64,9 +61,9 @@ def test_the_demo_compares_what_it_promises():
 def test_the_picture_finds_in_a_state_what_it_shows():
     agp = experiment.methods(settings.printed("toy"))[0]
     X, y = np.zeros((100, 1)), np.zeros(100)
-    seen = jax.eval_shape(lambda X, y: experiment.glimpse(agp.model.init(X, y)), X, y)
+    seen = experiment.glimpse(agp.model.init(X, y))
     assert agp.watch is experiment.glimpse
-    assert [leaf.shape for leaf in seen] == [(10, 1), (10,), (), (), ()]
+    assert [np.shape(part) for part in seen] == [(10, 1), (), (), (), ()]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +159,7 @@ def test_help_and_version_answer():
 
 
 def test_help_does_not_wait_for_heavy_libraries():
-    heavy = "{'matplotlib', 'polars', 'rich.progress', 'driftgp.experiments', 'driftgp.rivals', 'driftgp.plots'}"
+    heavy = "{'matplotlib', 'polars', 'rich.progress', 'driftgp.paper', 'driftgp.rivals', 'driftgp.plots'}"
     script = f"import sys, driftgp.cli; print(sorted({heavy} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
@@ -172,38 +169,6 @@ def test_json_has_null_where_there_is_no_number(capsys):
     columns = [console.Column("value", "value"), console.Column("hidden", "", screen_only=True)]
     console.print_json(columns, [{"value": float("nan"), "hidden": 1}, {"value": 0.5, "hidden": 2}])
     assert json.loads(capsys.readouterr().out) == [{"value": None}, {"value": 0.5}]
-
-
-class TestProcess:
-    """The settings of JAX, recorded instead of made: they are for a process of the command line alone."""
-
-    @pytest.fixture
-    def made(self, monkeypatch):
-        monkeypatch.undo()  # the real `prepare_jax` again
-        made = {}
-        monkeypatch.setattr(type(jax.config), "update", lambda _, name, value: made.update({name: value}))
-        monkeypatch.setenv("NPROC", "1")
-        return made
-
-    def test_compiled_programs_are_kept_for_the_next_run(self, made, monkeypatch, tmp_path):
-        monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-        monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path / "cache")
-        process.prepare_jax()
-        assert made["jax_compilation_cache_dir"] == str(tmp_path / "cache" / "jax")
-        assert made["jax_persistent_cache_min_compile_time_secs"] == 0
-        assert (tmp_path / "cache" / "jax").stat().st_mode & 0o077 == 0  # code is loaded from there: nobody else's
-
-    def test_a_folder_that_the_user_chose_stays(self, made, monkeypatch):
-        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "elsewhere")
-        process.prepare_jax()
-        assert made == {"jax_cpu_enable_async_dispatch": False}
-
-    def test_a_home_that_cannot_be_written_is_no_error(self, made, monkeypatch, tmp_path):
-        (tmp_path / "file").touch()
-        monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-        monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path / "file")
-        process.prepare_jax()
-        assert "jax_compilation_cache_dir" not in made
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from driftgp import cli
-from driftgp.cli import process
-from driftgp.experiments import compare, measure
+from driftgp.paper import compare, measure
+from tests import without_jax
 
 KEYS = ["method", "mse", "coverage", "nlpd", "us_per_step", "us_per_call"]
 RIVALS = [
@@ -28,7 +28,6 @@ RIVALS = [
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(process, "prepare_jax", lambda: None)
     monkeypatch.setattr(measure, "MOST_PASSES", 1)
 
 
@@ -37,6 +36,7 @@ def run(*arguments):
 
 
 def test_every_rival_is_there_under_its_name():
+    pytest.importorskip("jax")
     names = [method.name for method in compare.chosen()]
     assert names == list(dict.fromkeys(names))
     assert set(RIVALS) <= set(names)
@@ -60,6 +60,7 @@ def test_a_reader_of_the_table_finds_the_methods_and_the_seed():
 
 
 def test_a_method_runs_at_the_forgetting_behind_its_name():
+    pytest.importorskip("jax")
     methods = compare.chosen(["KRLS-T", "KRLS-T@0.98", "AGP@1"])
     assert [method.name for method in methods] == ["KRLS-T", "KRLS-T@0.98", "AGP@1"]
     assert [float(method.model.forgetting) for method in methods] == [0.995, 0.98, 1.0]
@@ -76,6 +77,7 @@ def test_a_method_runs_at_the_forgetting_behind_its_name():
     ],
 )
 def test_a_method_that_there_is_not_is_refused_by_name(name, message):
+    pytest.importorskip("jax")
     with pytest.raises(ValueError, match=message):
         compare.chosen([name])
 
@@ -83,3 +85,10 @@ def test_a_method_that_there_is_not_is_refused_by_name(name, message):
 def test_a_table_of_no_stream_is_refused():
     with pytest.raises(ValueError, match="seeds must name at least one stream"):
         compare.compare(["persistence"], seeds=())
+
+
+def test_without_jax_one_sentence_says_what_to_install(monkeypatch):
+    without_jax.hide(monkeypatch)
+    with pytest.raises(ValueError, match=r'needs .*: pip install "driftgp\[rivals\]"'):
+        CliRunner().invoke(cli.app, ["compare"], catch_exceptions=False)
+    assert run("--methods", "persistence,last-k mean", "--json").exit_code == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from driftgp import defaults
-from driftgp.wrappers import Bank, Calibrated, Standardize, Within
+from driftgp.wrappers import Bank, Calibrated, CarryForward, Guarded, Standardize, Within
 
 RNG = np.random.default_rng(5)
 
@@ -52,13 +52,30 @@ def test_more_inputs_ask_for_a_longer_window():
 def test_everything_is_on():
     X, y = RNG.normal(size=(30, 3)), RNG.normal(size=30)
     model = defaults.recommended(X, y)
-    assert isinstance(model, Calibrated)
-    assert isinstance(model.model, Standardize)
-    assert isinstance(model.model.model, Within)
-    bank = model.model.model.model
-    assert isinstance(bank, Bank)
-    assert bank.size == len(defaults.SHARES)
-    assert bank.member(0).natural == 1.0
+    kinds = (CarryForward, Guarded, Calibrated, Standardize, Within, Bank)
+    for kind in kinds:
+        assert isinstance(model, kind)
+        if kind is Standardize:
+            assert model.forgetting is not None  # units follow the stream
+        if kind is not Bank:
+            model = model.model
+    assert len(model.models) == len(defaults.SHARES)
+    assert [member.step for member in model.models] == ["natural"] * len(defaults.SHARES)
+
+
+def test_nothing_need_be_known_beforehand():
+    X, y = RNG.normal(size=(80, 2)), RNG.normal(size=80) + 1e4
+    model = defaults.recommended(X[:0], y[:0])
+    state = model.update(model.init(X[:0], y[:0]), X, y)
+    assert abs(model.predict(state, X[:1]).mean[0] - 1e4) < 10.0
+
+
+def test_a_gap_in_an_input_is_no_obstacle():
+    X, y = RNG.normal(size=(80, 2)), RNG.normal(size=80)
+    X[70, 1] = X[10, 0] = np.nan
+    model = defaults.recommended(X[:50], y[:50])
+    state = model.update(model.init(X[:50], y[:50]), X[50:], y[50:])
+    assert np.isfinite(model.predict(state, [[0.5, np.nan]]).mean).all()
 
 
 def test_a_faulty_input_does_not_carry_the_forecast_away():

@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 from driftgp.features import Features, History
 
 
-def inputs_of(features, columns, targets, start=datetime(2024, 1, 1), step=timedelta(hours=1)):
-    """Inputs of every row, None where the past does not reach back far enough."""
-    history, rows = History(features), []
-    for t, (column, target) in enumerate(zip(columns, targets, strict=True)):
-        known = [100.0 + t for _ in features.known]
-        time = start + t * step if features.needs_time else None
-        rows.append(history.inputs(column, known, time) if history.full else None)
-        history.push(column, target)
+def inputs_of(features, columns, targets, start=datetime(2024, 1, 1), step=timedelta(hours=1), cuts=()):
+    """Inputs of every row, None where the past does not reach back far enough; rows come in one piece, or cut."""
+    history, N = History(features), len(targets)
+    columns, targets = np.reshape(np.array(columns, float), (N, -1)), np.array(targets, float)
+    known = np.array([[100.0 + t for _ in features.known] for t in range(N)])
+    times = [start + t * step if features.needs_time else None for t in range(N)]
+    rows = []
+    for begin, end in zip((0, *cuts), (*cuts, N), strict=True):
+        some = slice(begin, end)
+        found = history.extend(columns[some], known[some], targets[some], times[some])
+        rows += [None] * (end - begin - len(found)) + list(found)
     return rows
 
 
@@ -103,10 +106,34 @@ def test_what_could_not_be_known_is_refused(wrong, words):
         Features(**wrong)
 
 
-def test_a_restored_history_goes_on_as_the_old_one():
+@given(
+    st.integers(1, 4),
+    st.integers(0, 3),
+    st.lists(st.integers(4, 9), max_size=2),
+    st.lists(st.integers(0, 15), max_size=6).map(sorted),
+)
+def test_how_rows_are_cut_changes_no_input(horizon, lags, seasonal, cuts):
+    features = Features(("x", "z"), ("sure",), lags, tuple(seasonal), ("day",), horizon=horizon)
+    columns, targets = np.random.default_rng(0).normal(size=(15, 2)), np.arange(15.0) ** 2
+    whole, cut = inputs_of(features, columns, targets), inputs_of(features, columns, targets, cuts=cuts)
+    assert [row is None for row in whole] == [row is None for row in cut]
+    assert sum(row is None for row in whole) == features.memory
+    for row, other in zip(whole, cut, strict=True):
+        assert row is None or row.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2, 7])
+def test_a_restored_history_goes_on_as_the_old_one(seen):
     features = Features(columns=("x",), lags=2, horizon=2)
     old, new = History(features), History(features)
-    for t in range(7):
-        old.push([float(t)], float("nan") if t == 5 else float(t))
-    new.restore(old.to_json())
-    np.testing.assert_array_equal(old.inputs([9.0], [], None), new.inputs([9.0], [], None))
+    targets = np.where(np.arange(seen) == 5, np.nan, np.arange(seen))
+    old.extend(np.arange(seen)[:, None], np.zeros((seen, 0)), targets, [None] * seen)
+    new.restore(**old.to_json())
+    more = np.full((3, 1), 9.0), np.zeros((3, 0)), np.ones(3), [None] * 3
+    np.testing.assert_array_equal(old.extend(*more), new.extend(*more))
+
+
+@pytest.mark.parametrize("past", [([], [1.0]), ([[1.0]], [1.0] * 9), ([[1.0], [2.0]], [1.0] * 3)])
+def test_a_past_that_does_not_fit_the_features_is_refused(past):
+    with pytest.raises(ValueError, match="the past must have"):
+        History(Features(columns=("x",), lags=2, horizon=2)).restore(*past)

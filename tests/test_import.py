@@ -1,4 +1,4 @@
-"""What `import driftgp` brings, and what it leaves for later."""
+"""What `import driftgp` brings, and what a user without JAX never meets."""
 
 import subprocess
 import sys
@@ -7,19 +7,30 @@ import pytest
 
 import driftgp
 
+PROGRAM = """
+import sys, numpy as np, driftgp
+from driftgp.defaults import recommended
+X = np.linspace(0, 1, 40)[:, None]
+model = recommended(X, np.sin(6 * X[:, 0]))
+online = driftgp.Online(model, model.init(X, np.sin(6 * X[:, 0])))
+online.predict(X[0]).interval(0.95)
+online.update(X[0], 0.0)
+heavy = {"jax", "equinox", "optax", "pandas", "polars", "matplotlib", "scipy.stats", "sklearn"}
+print(sorted(heavy & set(sys.modules)))
+"""
 
-def test_names_are_there_without_the_weight_of_jax():
-    program = "import sys, driftgp; print('jax' in sys.modules, driftgp.AGP.__name__, 'jax' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "AGP", "True"]
+
+def test_the_default_model_needs_numpy_and_scipy_alone():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_every_name_is_listed_and_found():
     assert set(driftgp.__all__) <= set(dir(driftgp))
     for name in driftgp.__all__:
-        assert getattr(driftgp, name).__name__ == name
+        assert getattr(driftgp, name) is not None
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(AttributeError, match="no attribute 'GP'; it has AGP, FastAGP, Online, prequential"):
+    with pytest.raises(AttributeError, match=r"no attribute 'GP'; it has .*AGP"):
         _ = driftgp.GP  # type: ignore[attr-defined]

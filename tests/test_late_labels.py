@@ -1,12 +1,12 @@
 """Predict now, learn when the label comes."""
 
-import jax
 import numpy as np
 import pytest
 
 from driftgp import FastAGP, Online
 from driftgp.kernels import SE
 from driftgp.online import LateLabels
+from driftgp.wrappers import CarryForward
 
 MODEL = FastAGP(kernel=SE(1.0), inducing=3, window=6, forgetting=0.9)
 RNG = np.random.default_rng(1)
@@ -19,8 +19,12 @@ def service(most: int = 1000) -> LateLabels:
 
 
 def assert_same(one: LateLabels, other: LateLabels) -> None:
-    for a, b in zip(jax.tree.leaves(one.online.state), jax.tree.leaves(other.online.state), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+    a, b = one.online.state.record, other.online.state.record
+    for name in a.dtype.names or ():
+        if name != "window":
+            np.testing.assert_allclose(a[name], b[name], rtol=1e-12, atol=1e-14)
+    for name in a["window"].dtype.names or ():
+        np.testing.assert_array_equal(a["window"][name], b["window"][name])
 
 
 def test_labels_that_come_in_order_however_late_teach_what_prompt_ones_do():
@@ -56,7 +60,7 @@ def test_a_label_that_overtakes_takes_no_time_back():
         late.predict(i, X[i])
     for i in (2, 0, 1):
         assert late.learn(i, Y[i])
-    assert float(late.online.state.statistics.n) == 3.0  # three samples of one and the same moment
+    assert late.online.state.n == 3.0  # three samples of one and the same moment
 
 
 def test_memory_is_bounded_and_what_was_given_up_is_counted():
@@ -65,7 +69,7 @@ def test_memory_is_bounded_and_what_was_given_up_is_counted():
         late.predict(i, X[i])
     assert (late.pending, late.given_up) == (3, 2)
     assert [late.learn(i, Y[i]) for i in range(5)] == [False, False, True, True, True]
-    assert int(late.online.state.samples) == 3
+    assert late.online.state.samples == 3
 
 
 def test_what_waits_is_a_copy():
@@ -74,6 +78,16 @@ def test_what_waits_is_a_copy():
     x[:] = 99.0
     late.learn("a", 1.0)
     np.testing.assert_array_equal(late.online.state.window.X[0], X[0])
+
+
+def test_gaps_in_the_inputs_are_the_models_to_refuse_or_to_fill():
+    model = CarryForward(MODEL)
+    late = LateLabels(Online(model, model.init(X[:0], Y[:0])))
+    late.predict("a", X[0])
+    late.predict("b", [np.nan, 1.0])
+    assert late.learn("a", 1.0)
+    assert late.learn("b", 2.0)
+    assert late.online.state.filled.tolist() == [1, 0]
 
 
 def test_a_refused_call_changes_nothing():

@@ -1,9 +1,9 @@
 """Bad input gets a ValueError that names the argument, what was given and what is expected, at the earliest moment."""
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import optax
 import pytest
 
 from driftgp import checks
@@ -25,17 +25,17 @@ SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "warmup_iterations": 0}
         ({"forgetting": 1.01}, r"forgetting must lie in \(0, 1\]; got 1.01"),
         ({"forgetting": -0.5}, r"forgetting must lie in \(0, 1\]; got -0.5"),
         ({"forgetting": np.nan}, r"forgetting must lie in \(0, 1\]; got nan"),
-        ({"forgetting": "0.9"}, r"forgetting must hold real numbers .*; got dtype <U3"),
-        ({"forgetting": 0.9j}, r"forgetting must hold real numbers .*; got dtype complex128"),
-        ({"forgetting": {}}, r"forgetting must hold real numbers .*; got dtype object"),
-        ({"forgetting": [0.9, 1.2]}, r"forgetting must lie in \(0, 1\]; got \[0.9, 1.2\]"),
+        ({"forgetting": "0.9"}, r"forgetting must hold real numbers; got dtype <U3"),
+        ({"forgetting": 0.9j}, r"forgetting must hold real numbers; got dtype complex128"),
+        ({"forgetting": {}}, r"forgetting must hold real numbers; got dtype object"),
+        ({"forgetting": [0.9, 1.0]}, r"forgetting must be one number; got \[0.9, 1.0\]"),
         ({"attenuation": 0.0}, r"attenuation must lie in \(0, 1\]; got 0.0"),
         ({"attenuation": 2.0}, r"attenuation must lie in \(0, 1\]; got 2.0"),
         ({"attenuation": 0.1, "forgetting": 0.9}, "give forgetting or attenuation, not both; got 0.9 and 0.1"),
         ({"noise": 0.0}, r"noise must lie in \(0, inf\); got 0.0"),
         ({"noise": -1.0}, r"noise must lie in \(0, inf\); got -1.0"),
         ({"noise": np.inf}, r"noise must lie in \(0, inf\); got inf"),
-        ({"noise": None}, r"noise must hold real numbers .*; got dtype object"),
+        ({"noise": None}, r"noise must hold real numbers; got dtype object"),
         ({"inducing": 0}, "inducing must be a whole number of at least 1; got 0"),
         ({"inducing": 2.5}, "inducing must be a whole number of at least 1; got 2.5"),
         ({"inducing": True}, "inducing must be a whole number of at least 1; got True"),
@@ -50,10 +50,7 @@ SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "warmup_iterations": 0}
         ({"rate": -0.05}, r"rate must lie in \(0, inf\); got -0.05"),
         ({"rate": np.inf}, r"rate must lie in \(0, inf\); got inf"),
         ({"warmup_rate": -0.05}, r"warmup_rate must lie in \(0, inf\); got -0.05"),
-        ({"rate": 0.1, "optimizer": optax.sgd(0.1)}, "rate must be left out when an optimizer is given.*; got 0.1"),
-        ({"natural": 1.0, "optimizer": optax.sgd(0.1)}, "natural must be left out when an optimizer is given; got 1.0"),
-        ({"natural": -1.0}, "natural must"),
-        ({"optimizer": "adam"}, "optimizer must be an optax optimiser.*; got 'adam'"),
+        ({"step": "adam"}, "step must be one of 'fresh', 'carried', 'natural'; got 'adam'"),
         ({"threshold": -1e-4}, r"threshold must lie in \[0, 1\]; got -0.0001"),
         ({"threshold": 1.5}, r"threshold must lie in \[0, 1\]; got 1.5"),
         ({"jitter": -1.0}, r"jitter must lie in \[0, 1\]; got -1.0"),
@@ -82,9 +79,9 @@ def test_settings(settings, message):
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (X[:, 0], Y, r"X must have shape N×D, one row a sample; got shape \(12,\)"),
-        (X[None], Y, r"X must have shape N×D, one row a sample; got shape \(1, 12, 2\)"),
-        ([], [], r"X must have shape N×D, one row a sample; got shape \(0,\)"),
+        (X[:, 0], Y, r"X must have shape N×D, one row per sample; got shape \(12,\)"),
+        (X[None], Y, r"X must have shape N×D, one row per sample; got shape \(1, 12, 2\)"),
+        ([], [], r"X must have shape N×D, one row per sample; got shape \(0,\)"),
         (X[:, :0], Y, r"X must have at least one input; got shape \(12, 0\)"),
         (X, Y[:-1], r"y must have shape \(12,\) or \(12, P\), one row for each of X; got shape \(11,\)"),
         (X, Y[:, None, None], r"y must have shape \(12,\) or \(12, P\).*; got shape \(12, 1, 1\)"),
@@ -96,13 +93,13 @@ def test_settings(settings, message):
             np.where(Y == Y[5], -np.inf, Y),
             "y must be finite, or NaN where nothing was observed; got -inf at index 5",
         ),
-        (X.astype(str), Y, r"X must hold real numbers \(float32 or float64\); got dtype <U"),
-        (X.astype(complex), Y, "X must hold real numbers .*; got dtype complex128"),
-        (X.astype(object), Y, "X must hold real numbers .*; got dtype object"),
-        (X, Y.astype(str), "y must hold real numbers .*; got dtype <U"),
-        (X, np.arange(12).astype("datetime64[s]"), "y must hold real numbers .*; got dtype datetime64"),
+        (X.astype(str), Y, r"X must hold real numbers; got dtype <U"),
+        (X.astype(complex), Y, "X must hold real numbers; got dtype complex128"),
+        (np.where(X == X[3, 1], "a", X.astype(object)), Y, "X must hold real numbers; got dtype object with 'a' in it"),
+        (X, Y.astype(str), "y must hold real numbers; got dtype <U"),
+        (X, np.arange(12).astype("datetime64[s]"), "y must hold real numbers; got dtype datetime64"),
         ([[1.0, 2.0], [3.0]], [1.0, 2.0], r"X must be a rectangular array of numbers; got \[\[1.0, 2.0\], \[3.0\]\]"),
-        (None, Y, "X must hold real numbers .*; got dtype object"),
+        (None, Y, "X must hold real numbers; got dtype object"),
     ],
 )
 def test_a_batch(X, y, message):
@@ -116,7 +113,7 @@ def test_a_batch(X, y, message):
         (AGP(SE([0.5, 0.5, 0.5]), **SMALL), "lengthscale must have one entry or one for each of the 2 inputs; got 3"),
         (
             AGP(noise=[0.1, 0.2], **SMALL),
-            r"noise must be one number or one for each of the 1 outputs; got shape \(2,\)",
+            "noise must be one number or one for each of the 1 outputs; got 2 numbers",
         ),
         (AGP(inducing_inputs=np.zeros((3, 1)), **SMALL), "inducing_inputs must have 2 columns, as many as X; got 1"),
     ],
@@ -161,12 +158,12 @@ def pair(model):
         ((0.5, 1.0), r"x must have shape \(2,\) for one sample or N×D for several; got \(\)"),
         ((X[None], 1.0), r"x must have shape \(2,\) for one sample or N×D for several; got \(1, 12, 2\)"),
         (([0.1, np.nan], 1.0), "x must be finite .*; got nan at index 1"),
-        (([0.1, "b"], 1.0), "x must hold real numbers .*; got dtype <U"),
+        (([0.1, "b"], 1.0), "x must hold real numbers; got dtype <U"),
         (([0.1, [0.2]], 1.0), r"x must be a rectangular array of numbers; got \[0.1, \[0.2\]\]"),
         ((X[0], np.inf), "y must be finite, or NaN where nothing was observed; got inf"),
         ((X[0], [1.0]), r"y must have shape \(\); got shape \(1,\)"),
-        ((X[0], "1.0"), "y must hold real numbers .*; got dtype <U3"),
-        ((X[0], None), "y must hold real numbers .*; got dtype object"),
+        ((X[0], "1.0"), "y must hold real numbers; got dtype <U3"),
+        ((X[0], None), "y must hold real numbers; got dtype object"),
         ((X, Y[:3]), r"y must have shape \(12,\); got shape \(3,\)"),
         ((X, np.where(Y == Y[4], np.inf, Y)), "y must be finite, .*; got inf at index 4"),
         ((X[0], 1.0, -1.0), "elapsed must be finite and not negative; got -1.0"),
@@ -190,11 +187,11 @@ def test_a_target_of_the_wrong_length(model, pair, y):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (X[0], r"X must have shape N×D, one row a sample; got shape \(2,\)"),
+        (X[0], r"X must have shape N×D, one row per sample; got shape \(2,\)"),
         (X[:0], r"X must have at least one row to predict for; got shape \(0, 2\)"),
         (np.zeros((2, 3)), "X must have 2 inputs, as the model was started with; got 3"),
         ([[0.1, np.inf]], r"X must be finite .*; got inf at index \(0, 1\)"),
-        ([["a", "b"]], "X must hold real numbers .*; got dtype <U1"),
+        ([["a", "b"]], "X must hold real numbers; got dtype <U1"),
     ],
 )
 def test_rows_to_predict_for(model, state, rows, message):
@@ -203,6 +200,28 @@ def test_rows_to_predict_for(model, state, rows, message):
 
 
 # ---- what is not refused -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda X: X.astype(">f8"),
+        np.asfortranarray,
+        lambda X: np.flip(np.flip(X).copy()),
+        lambda X: np.array([[Decimal(value) for value in row] for row in X.tolist()]),
+        lambda X: X.tolist(),
+        lambda X: np.lib.stride_tricks.as_strided(X, X.shape, X.strides, writeable=False),
+    ],
+    ids=["big-endian", "by columns", "backwards", "decimals", "lists", "read-only"],
+)
+@pytest.mark.usefixtures("each_engine")
+def test_numbers_in_any_form_are_the_same_numbers(other):
+    """Learned as what they are, whichever way they lie in memory."""
+    model = AGP(**SMALL)
+    state = model.update(model.init(X, Y), X, Y)
+    same = model.update(model.init(other(X), other(Y[:, None])[:, 0] if hasattr(other(X), "shape") else Y), other(X), Y)
+    assert same.record.tobytes() == state.record.tobytes()
+    assert model.predict(state, other(X)).records.tobytes() == model.predict(state, X).records.tobytes()
 
 
 def test_whole_numbers_and_edges_are_taken():

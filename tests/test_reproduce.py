@@ -3,25 +3,25 @@
 import gzip
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
-import optax
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from driftgp import cli
-from driftgp.cli import process
+from driftgp import AGP, cli
 from driftgp.data import ZONES, toy_stream
-from driftgp.experiments import batch, methods, order, published, report, reproduce, store, summary
-from driftgp.experiments.batch import Job, Meter
-from driftgp.experiments.carried import adam_for_old_parameters
-from driftgp.experiments.experiment import Experiment
-from driftgp.experiments.load import Load
-from driftgp.experiments.sales import Sales
-from driftgp.experiments.tasks import Method, Selection, Task, per_output
-from driftgp.experiments.toy import Toy, toy_tasks
-from driftgp.rivals import Persistence
+from driftgp.engine.reference import ReferenceEngine
+from driftgp.members import Persistence
+from driftgp.paper import batch, methods, order, published, report, reproduce, store, summary
+from driftgp.paper.batch import Case, Meter
+from driftgp.paper.experiment import Experiment
+from driftgp.paper.load import Load
+from driftgp.paper.sales import Sales
+from driftgp.paper.tasks import Method, Selection, Task, per_output
+from driftgp.paper.toy import Toy, toy_tasks
+from tests import without_jax
 from tests.data_files import real_data
 
 KEYS = ["experiment", "series", "method", "mse", "coverage", "mape", "nlpd", "seconds"]
@@ -32,7 +32,6 @@ NAIVE = Method("persistence", lambda stream: Persistence(column=stream.lag_colum
 def _own_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DRIFTGP_DATA", raising=False)
-    monkeypatch.setattr(process, "prepare_jax", lambda: None)
 
 
 def run(*arguments):
@@ -167,7 +166,7 @@ def test_a_model_for_all_outputs_gives_a_row_for_each():
     X, y = np.arange(40.0).reshape(20, 2), np.arange(40.0).reshape(20, 2) + 0.5
     stream = toy_stream(0).__class__("two", X=X, y=y, warmup=10, lag_columns=(0, 1))
     task, rows = Task("two", (7, 8), stream), []
-    batch.run([Job(NAIVE.build(stream), task, "k")], save=rows.extend, done=lambda: None)
+    batch.run([Case(NAIVE.build(stream), task, "k")], save=rows.extend, done=lambda: None)
     assert [row["output"] for row in rows] == [7, 8]
     assert [row["mse"] for row in rows] == pytest.approx([0.25, 0.25])
     assert [single.stream.lag_columns for single in per_output(task)] == [(0,), (1,)]
@@ -316,14 +315,65 @@ def test_the_sales_figures_are_the_papers(tmp_path, sales_data):
 # ---- the optimiser of the published load and sales runs ------------------------------------------------------------
 
 
-def test_old_parameters_keep_adams_averages_and_a_new_one_starts_afresh():
-    rng = np.random.default_rng(0)
-    gradients = rng.normal(size=(5, 2))
-    carried, textbook = adam_for_old_parameters(0.05), optax.adam(0.05)
-    state, expected = carried.init(np.zeros(2)), textbook.init(np.zeros(2))
-    for gradient in gradients:
-        newcomer = rng.normal(size=1)
-        move, state = carried.update(np.concatenate([gradient, newcomer]), state)
-        reference, expected = textbook.update(gradient, expected)
-        np.testing.assert_allclose(move[:2], reference, rtol=1e-5)
-        np.testing.assert_allclose(move[2:], -0.05 * np.sign(newcomer), rtol=1e-5)
+def test_load_and_sales_go_on_with_the_averages_of_the_warm_up_and_the_toy_does_not():
+    stream = toy_stream(0)
+    for experiment, step in (("toy", "fresh"), ("load", "carried"), ("sales", "carried")):
+        built = {method.name: method for method in methods.methods(experiment)}
+        for name in {"AGP", "hybrid", methods.SHARED} & set(built):
+            assert built[name].build(stream).step == step, (experiment, name)
+        assert built["fast-AGP"].build(stream).step == "fresh"
+        if experiment != "toy":
+            assert built[methods.FRESH].build(stream).step == "fresh"
+
+
+# ---- without the extra -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _no_jax(monkeypatch):
+    without_jax.hide(monkeypatch)
+
+
+@pytest.mark.usefixtures("_no_jax")
+def test_without_jax_one_sentence_says_what_to_install_before_anything_runs(monkeypatch, tmp_path):
+    monkeypatch.setattr(batch, "run", lambda *_, **__: pytest.fail("ran"))
+    with pytest.raises(ValueError, match=r'needs .*: pip install "driftgp\[rivals\]"'):
+        CliRunner().invoke(cli.app, ["reproduce", "toy", "--seeds", "1"], catch_exceptions=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_no_jax")
+def test_without_jax_the_papers_own_methods_run():
+    result = run("toy", "--seeds", "1", "--methods", "AGP,fast-AGP,persistence", "--no-report", "--json")
+    assert result.exit_code == 0, result.output
+    assert [row["method"] for row in json.loads(result.stdout)] == ["persistence", "fast-AGP", "AGP"]
+
+
+# ---- rivals in JAX ---------------------------------------------------------------------------------------------------
+
+
+def test_what_compiles_is_run_once_for_each_shape_before_any_time_counts(monkeypatch):
+    class Compiling(Persistence):
+        """A model with an engine of its own."""
+
+        def engine(self, inputs, outputs):
+            return ReferenceEngine(self, inputs, outputs)
+
+    followed = []
+    follow = batch._follow
+    monkeypatch.setattr(batch, "_follow", lambda case: followed.append(case.key) or follow(case))
+    cases = [Case(Compiling(), task, task.series) for task in toy_tasks((0, 1))]
+    batch.run(cases, save=lambda _: None, done=lambda: None)
+    assert followed == ["seed 0", "seed 0", "seed 1"]
+    followed.clear()
+    batch.run([case._replace(model=Persistence()) for case in cases], save=lambda _: None, done=lambda: None)
+    assert followed == ["seed 0", "seed 1"]
+
+
+def test_times_of_one_engine_are_not_taken_for_those_of_another(monkeypatch):
+    (task,) = toy_tasks((0,))
+    model = AGP()
+    monkeypatch.setattr(store, "engine", lambda *_: SimpleNamespace(kind="native"))
+    native = store.keys(model)(task)
+    monkeypatch.setattr(store, "engine", lambda *_: SimpleNamespace(kind="reference"))
+    assert store.keys(model)(task) != native

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from river import checks, compose, datasets, drift, evaluate, linear_model, metrics, preprocessing
 
+from driftgp.defaults import recommended
 from driftgp.river import AGPRegressor
 
 CHECKS = list(checks.yield_checks(AGPRegressor()))
@@ -60,12 +61,58 @@ def test_a_feature_that_is_absent_keeps_its_last_value():
         assert model.predict_one(x) == model.predict_one(last)
 
 
-def test_features_beyond_the_room_do_not_cost_what_was_learned():
+def test_a_new_feature_does_not_cost_what_was_learned():
     model = AGPRegressor()
     for i in range(60):
         model.learn_one({"a": np.sin(i), "b": np.cos(i), "c": 0, "d": 1}, 10 + 3 * np.sin(i))
     model.learn_one({"a": 0.5, "b": 0.1, "c": 0, "d": 1, "e": 2}, 11.5)
     assert model.predict_one({"a": -0.5, "b": 0.3, "e": 0}) == pytest.approx(8.5, abs=0.5)
+
+
+def test_every_sample_counts_though_features_come_one_after_another():
+    """The model that starts anew has learned what one would have that knew the features beforehand."""
+    rows = [{"a": float(i % 3), **({"b": float(i % 5)} if i >= 10 else {})} for i in range(20)]
+    model, knowing = AGPRegressor(), AGPRegressor()
+    for i, x in enumerate(rows):
+        model.learn_one(x, float(i % 3))
+        knowing.learn_one({"b": 0.0} | x, float(i % 3))
+    assert model.predict_one({"a": 1, "b": 2}) == knowing.predict_one({"a": 1, "b": 2})
+
+
+def test_samples_without_any_feature_are_learned_from():
+    model = AGPRegressor()
+    for i in range(30):
+        model.learn_one({}, 5.0 + 0.1 * (i % 2))
+    assert model.predict_one({}) == pytest.approx(5.05, abs=0.1)
+    model.learn_one({"a": 1.0}, 5.0)
+    assert model.predict_one({"a": 1.0}) == pytest.approx(5.05, abs=0.2)
+
+
+def test_it_is_the_default_model_and_nothing_but_it():
+    samples = list(datasets.TrumpApproval().take(420))
+    names = sorted(samples[0][0])
+    X, y = np.array([[x[name] for name in names] for x, _ in samples]), np.array([y for _, y in samples])
+    one, many = AGPRegressor(), AGPRegressor()
+    for x, target in samples:
+        one.learn_one(x, target)
+    many.learn_many(pd.DataFrame([x for x, _ in samples]), pd.Series(y))
+    default = recommended(X[:400], y[:400])
+    prediction = default.predict(default.update(default.init(X[:0], y[:0]), X, y), X[-1:])
+    assert default != recommended(X[:0], y[:0])  # so that it was started anew after 400 samples
+    for model in (one, many):
+        distribution = model.predict_one(samples[-1][0], with_dist=True)
+        assert (distribution.mu, distribution.sigma) == (prediction.mean[0], pytest.approx(prediction.std[0]))
+
+
+def test_a_value_that_is_no_number_is_refused_and_what_was_learned_stays():
+    model = AGPRegressor()
+    for i in range(10):
+        model.learn_one({"a": i}, i)
+    before = model.predict_one({"a": 3})
+    for wrong in ("three", "3", np.inf):
+        with pytest.raises(ValueError, match="x must"):
+            model.learn_one({"a": wrong}, 3.0)
+    assert model.predict_one({"a": 3}) == before
 
 
 def test_gaps_in_a_frame_are_those_of_its_rows():
@@ -75,7 +122,7 @@ def test_gaps_in_a_frame_are_those_of_its_rows():
     for x, y in zip(rows, targets, strict=True):
         one.learn_one(x, y)
     many.learn_many(pd.DataFrame(rows), pd.Series(targets))
-    assert many.predict_one({"a": 2.0, "b": 2.0}) == pytest.approx(one.predict_one({"a": 2.0, "b": 2.0}), rel=1e-5)
+    assert many.predict_one({"a": 2.0, "b": 2.0}) == one.predict_one({"a": 2.0, "b": 2.0})
 
 
 def test_a_frame_s_predictions_are_a_series_of_its_library():

@@ -46,9 +46,10 @@ def series():
 def test_update_goes_on_where_fit_would_have_been(series):
     y, X = series
     at_once = AGPForecaster(lags=8).fit(y[:150], X[:150], fh=[1, 3])
-    streams = (in_parts := AGPForecaster(lags=8).fit(y[:120], X[:120], fh=[1, 3])).streams_
+    in_parts = AGPForecaster(lags=8).fit(y[:120], X[:120], fh=[1, 3])
+    online = [in_parts.models_[h].online for h in (1, 3)]
     in_parts.update(y[120:140], X[120:140]).update(y[130:150], X[130:150])  # the second overlaps with the first
-    assert in_parts.streams_ is streams  # nothing was fitted again
+    assert [in_parts.models_[h].online for h in (1, 3)] == online  # nothing was fitted again
     np.testing.assert_allclose(in_parts.predict(X=X[150:]), at_once.predict(X=X[150:]), rtol=1e-6)
     np.testing.assert_allclose(at_once.predict(X=X[150:]), y.iloc[[150, 152]], atol=0.2)
 
@@ -71,6 +72,6 @@ def test_intervals_of_a_random_walk_widen_with_the_horizon():
 def test_a_horizon_that_fit_was_not_told_of_is_refused(series):
     y, _ = series
     with pytest.raises(ValueError, match="steps that fit was told of"):
-        AGPForecaster(lags=8).fit(y[:120], fh=[1])._stream(4)
+        AGPForecaster(lags=8).fit(y[:120], fh=[1])._model(4)
     with pytest.raises(ValueError, match="lags must be a whole number"):
         AGPForecaster(lags=0).fit(y[:120], fh=[1])

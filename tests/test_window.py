@@ -1,14 +1,12 @@
 """The ring of the last T samples: whatever comes in whatever order, it holds the last T and their weights."""
 
-import jax
-import jax.numpy as jnp
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
-from driftgp import window
+from driftgp.window import WindowState, observed
 from tests import dense_reference as dense
-
-pytestmark = pytest.mark.usefixtures("x64")
 
 T, D, P = 5, 2, 2
 FORGETTING = 0.8
@@ -16,22 +14,42 @@ RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=(13, D)), RNG.normal(size=(13, P))
 
 
-@jax.jit
+class Ring(NamedTuple):
+    """A window and its weights."""
+
+    window: WindowState
+    w: np.ndarray
+
+    @property
+    def X(self):
+        return self.window.X
+
+    @property
+    def y(self):
+        return self.window.y
+
+
+def fill(X, Y):
+    window = WindowState.empty(T=T, D=D, P=P)
+    return Ring(window, window.fill(X, Y, FORGETTING))
+
+
 def step(ring, x, y, elapsed=1.0):
     """Time passes and a sample comes; NaN is none."""
-    observed = jnp.all(jnp.isfinite(y))
-    ring = window.age(ring, FORGETTING**elapsed)
-    return window.push(ring, jnp.where(observed, x, 0.0), jnp.where(observed, y, 0.0), observed)
+    window, w = WindowState(ring.window.record.copy()), ring.w * FORGETTING**elapsed
+    if observed(x, y):
+        w[window.push(x, y).slot] = 1.0
+    return Ring(window, w)
 
 
 def empty():
-    return window.fill(X[:0], Y[:0], FORGETTING, T)
+    return fill(X[:0], Y[:0])
 
 
 def contents(ring):
     """The samples by falling weight, newest first: where in the ring they lie does not matter."""
-    order = np.argsort(-np.asarray(ring.w), kind="stable")
-    order = order[np.asarray(ring.w)[order] > 0.0]
+    order = np.argsort(-ring.w, kind="stable")
+    order = order[ring.w[order] > 0.0]
     return np.column_stack([ring.w, ring.X, ring.y])[order]
 
 
@@ -46,7 +64,7 @@ def test_a_batch_and_the_same_samples_one_by_one_leave_the_same_window(count):
     ring = empty()
     for x, y in zip(X[:count], Y[:count], strict=True):
         ring = step(ring, x, y)
-    batch = window.fill(X[:count], Y[:count], FORGETTING, T)
+    batch = fill(X[:count], Y[:count])
     rows = np.arange(count)
     np.testing.assert_allclose(contents(ring), expected(rows, rows, count - 1.0), rtol=1e-13)
     np.testing.assert_allclose(contents(batch), contents(ring), rtol=1e-13)
@@ -67,7 +85,7 @@ def test_a_gap_makes_time_pass_and_takes_no_place(missing):
         ring = step(ring, x, y)
     rows = np.setdiff1d(np.arange(13), missing)
     np.testing.assert_allclose(contents(ring), expected(rows, rows, 12.0), rtol=1e-13)
-    batch = window.fill(X, gappy, FORGETTING, T)
+    batch = fill(X, gappy)
     np.testing.assert_allclose(contents(batch), contents(ring), rtol=1e-13)
     assert np.all(np.isfinite(batch.y))
 
@@ -79,7 +97,7 @@ def test_a_batch_with_gaps_goes_on_as_if_it_had_been_a_stream(count):
     ring = empty()
     for x, y in zip(X[:count], gappy[:count], strict=True):
         ring = step(ring, x, y)
-    batch = window.fill(X[:count], gappy[:count], FORGETTING, T)
+    batch = fill(X[:count], gappy[:count])
     for x, y in zip(X[count:], Y[count:], strict=True):
         ring, batch = step(ring, x, y), step(batch, x, y)
         np.testing.assert_allclose(contents(batch), contents(ring), rtol=1e-13)
@@ -88,7 +106,7 @@ def test_a_batch_with_gaps_goes_on_as_if_it_had_been_a_stream(count):
 def test_a_gap_does_not_put_the_origin_among_timestamps():
     """Kernels measure distances from the first row of the window, so that row must not lie at 0."""
     stamps = 1.7e9 + np.arange(3.0)[:, None] * np.ones(D)
-    ring = window.fill(stamps, gaps(Y[:3], 0), FORGETTING, T)
+    ring = fill(stamps, gaps(Y[:3], 0))
     np.testing.assert_array_equal(ring.X[:3], stamps)
 
 
@@ -98,15 +116,24 @@ def test_elapsed_time_counts_not_the_number_of_calls():
 
 
 def test_the_oldest_is_the_one_that_the_next_replaces():
-    ring = window.fill(X[:7], Y[:7], FORGETTING, T)
-    old = window.oldest(ring)
-    np.testing.assert_array_equal(old.x, X[2])
-    after = step(ring, X[7], Y[7])
-    assert not np.any(np.all(np.asarray(after.X) == X[2], axis=1))
+    ring = fill(X[:7], Y[:7])
+    leaving = ring.window.push(X[7], Y[7])
+    np.testing.assert_array_equal(leaving.x, X[2])
+    np.testing.assert_array_equal(leaving.y, Y[2])
+    assert not np.any(np.all(ring.X == X[2], axis=1))
+    np.testing.assert_array_equal(ring.X[leaving.slot], X[7])
+
+
+def test_a_cursor_outside_the_ring_is_refused():
+    ring = fill(X[:7], Y[:7])
+    for cursor in (-1, T, 10**9):
+        ring.window.cursor = cursor
+        with pytest.raises(ValueError, match="cursor must lie in"):
+            ring.window.check()
 
 
 def test_weights_die_out_without_a_trace():
     """A pause so long that every weight underflows leaves zeros, not NaN."""
-    ring = step(window.fill(X[:7], Y[:7], FORGETTING, T), X[0], gaps(Y, 0)[0], 1e9)
+    ring = step(fill(X[:7], Y[:7]), X[0], gaps(Y, 0)[0], 1e9)
     np.testing.assert_array_equal(ring.w, 0.0)
     np.testing.assert_allclose(contents(step(ring, X[7], Y[7]))[:, 0], [1.0])

@@ -1,24 +1,39 @@
 """Regression on streams that drift: predictions with honest intervals, sample by sample."""
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from driftgp.agp import AGP, FastAGP
+    from driftgp.defaults import recommended
+    from driftgp.engine import describe
     from driftgp.evaluate import prequential
+    from driftgp.fleet import Fleet
     from driftgp.online import Online
+    from driftgp.versions import show_versions
 
-__all__ = ["AGP", "FastAGP", "Online", "prequential"]
+__all__ = ["AGP", "FastAGP", "Fleet", "Online", "describe", "prequential", "recommended", "show_versions"]
 
-# Where each name lives. JAX takes most of a second to import: who only reads a table or asks for help need not wait.
-_ROOMS = {"AGP": "agp", "FastAGP": "agp", "Online": "online", "prequential": "evaluate"}
+# Where each name lives; a module is imported when its first name is asked for.
+_MODULES = {
+    "AGP": "agp",
+    "FastAGP": "agp",
+    "Fleet": "fleet",
+    "Online": "online",
+    "describe": "engine",
+    "prequential": "evaluate",
+    "recommended": "defaults",
+    "show_versions": "versions",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name == "__version__":
+        return metadata.version("driftgp")
+    if name not in _MODULES:
         raise AttributeError(f"module 'driftgp' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"driftgp.{_ROOMS[name]}"), name)
+    return getattr(import_module(f"driftgp.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*globals(), *__all__, "__version__"]

@@ -3,24 +3,38 @@
 import math
 from typing import Any
 
-import jax
 import numpy as np
+
+_FLOAT = np.dtype(np.float64)  # in the byte order of this machine
 
 
 def real(name: str, value: Any) -> np.ndarray:
-    """Return the value as a float array: floats keep their precision, whole numbers become float64."""
+    """Return the value as an array of float64, in this machine's byte order."""
+    if type(value) is np.ndarray and value.dtype == _FLOAT:
+        return value
     try:
         array = np.asarray(value)
     except ValueError as error:  # a ragged nest of lists
         raise ValueError(f"{name} must be a rectangular array of numbers; got {value!r}") from error
-    if array.dtype.char in "df":
-        return array
-    if array.dtype.kind in "iub" or array.dtype == np.float16:
-        return array.astype(np.float64)
-    raise ValueError(f"{name} must hold real numbers (float32 or float64); got dtype {array.dtype}")
+    if array.dtype.kind in "fiub":
+        return array.astype(_FLOAT)
+    if array.dtype.kind == "O":
+        return _numbers(name, array)
+    raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}")
 
 
-def _surely_finite(array: np.ndarray) -> bool:
+def _numbers(name: str, array: np.ndarray) -> np.ndarray:
+    """An array of Python objects (decimals, fractions, booleans among numbers) as floats, if each is a number."""
+    wrong = [entry for entry in array.flat if entry is None or isinstance(entry, (str, bytes, complex))]
+    if wrong:
+        raise ValueError(f"{name} must hold real numbers; got dtype object with {wrong[0]!r} in it")
+    try:
+        return array.astype(_FLOAT)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold real numbers; got dtype object ({error})") from error
+
+
+def surely_finite(array: np.ndarray) -> bool:
     """Tell in a microsecond what is true of nearly every call: a sum is finite only if all its terms are."""
     return math.isfinite(array.item() if array.size == 1 else np.add.reduce(array, axis=None))
 
@@ -36,13 +50,13 @@ def inputs(name: str, value: Any, width: int | None = None, ndim: int = 2, *, ga
     """Return inputs as N×D (or D): finite (or NaN, where gaps are allowed) and of the width of the model's start."""
     array = real(name, value)
     if array.ndim != ndim:
-        shape = "N×D, one row a sample" if ndim == 2 else "D, one number an input"
+        shape = "N×D, one row per sample" if ndim == 2 else "D, one number per input"
         raise ValueError(f"{name} must have shape {shape}; got shape {array.shape}")
     if array.shape[-1] == 0:
         raise ValueError(f"{name} must have at least one input; got shape {array.shape}")
     if width is not None and array.shape[-1] != width:
         raise ValueError(f"{name} must have {width} inputs, as the model was started with; got {array.shape[-1]}")
-    if _surely_finite(array):
+    if surely_finite(array):
         return array
     if gaps:
         _refuse(name, array, np.isinf(array), "be finite, or NaN where nothing was observed")
@@ -56,19 +70,19 @@ def targets(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     array = real(name, value)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}; got shape {array.shape}")
-    if not _surely_finite(array):
+    if not surely_finite(array):
         _refuse(name, array, np.isinf(array), "be finite, or NaN where nothing was observed")
     return array
 
 
 def elapsed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return elapsed times, one number or one a row, none negative."""
+    """Return elapsed times, one number or one per row, none negative."""
     array = real("elapsed", value)
     if array.shape not in ((), shape):
         raise ValueError(f"elapsed must be one number or have shape {shape}; got shape {array.shape}")
     if array.size != 1 or not 0.0 <= array.item() < math.inf:
         _refuse("elapsed", array, ~(np.isfinite(array) & (array >= 0)), "be finite and not negative")
-    return array if array.shape == shape else np.broadcast_to(array, shape)
+    return array if array.shape == shape else np.full(shape, array)
 
 
 def whole(name: str, value: Any, at_least: int) -> int:
@@ -78,16 +92,29 @@ def whole(name: str, value: Any, at_least: int) -> int:
     return int(value)
 
 
-def between(name: str, value: Any, low: float, high: float, *, open_low: bool = True) -> Any:
-    """Return a number (or an array of them, for a batch of models) within (low, high], or [low, high]."""
-    if isinstance(value, jax.core.Tracer):  # there is no number to look at yet
-        return value
-    array = real(name, value).astype(np.float64)
+def between(name: str, value: Any, low: float, high: float, *, open_low: bool = True) -> float:
+    """Return a number within (low, high], or [low, high]."""
+    array = real(name, value)
+    if array.ndim != 0:
+        raise ValueError(f"{name} must be one number; got {value!r}")
+    _inside(name, array, value, low, high, open_low=open_low)
+    return float(array)
+
+
+def all_between(name: str, value: Any, low: float, high: float, *, open_low: bool = True) -> tuple[float, ...]:
+    """Return several numbers within (low, high], or [low, high]."""
+    array = np.atleast_1d(real(name, value))
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must be a list of numbers; got {value!r}")
+    _inside(name, array, value, low, high, open_low=open_low)
+    return tuple(array.tolist())
+
+
+def _inside(name: str, array: np.ndarray, value: Any, low: float, high: float, *, open_low: bool) -> None:
     inside = (array > low) if open_low else (array >= low)
     if not np.all(inside & (array <= high) & np.isfinite(array)):
         interval = f"{'(' if open_low else '['}{low:g}, {high:g}{']' if np.isfinite(high) else ')'}"
         raise ValueError(f"{name} must lie in {interval}; got {value!r}")
-    return array
 
 
 def choice(name: str, value: str, options: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""All the cores of the process, by threads: XLA lets go of Python's lock while it computes, so threads are enough."""
+"""All the cores of the process, by threads: compiled code lets go of Python's lock, so threads are enough."""
 
 import os
 import threading

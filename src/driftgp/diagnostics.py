@@ -1,37 +1,34 @@
 """What a person on call reads: what is in a model's state, in plain numbers.
 
-`describe` looks for the parts it knows (a window, inducing points, hyperparameters, counters, a monitor) wherever they
-are in a state, so that it serves every model and every wrapper. For what happens while the stream runs see `Monitor`.
+`describe` walks through the wrappers to what they hold, and of a bank to each of its members. For what happens while
+the stream runs see `Monitor`.
 """
 
+import math
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 
-import jax
 import numpy as np
-from jax.tree_util import GetAttrKey
 
 from driftgp.agp import AGP
-from driftgp.bound import Statistics
-from driftgp.fingerprint import portrait
-from driftgp.inducing import Inducing
-from driftgp.learning import Hyperparameters
+from driftgp.bound import NoFactor
 from driftgp.model import Model, State
 from driftgp.monitor import Monitor, MonitorState
-from driftgp.window import Window
+from driftgp.settings_json import portrait
+from driftgp.wrappers import Bank, Watched
+from driftgp.wrappers.holding import Holding
 
 __all__ = ["Monitor", "MonitorState", "describe"]
 
-Part = TypeVar("Part")
-
 # Counters that models and wrappers keep, by the name of the field.
-COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled")
+COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited")
 
 
-def describe(model: Model[Any], state: State) -> dict[str, Any]:
+def describe(model: Model, state: State) -> dict[str, Any]:
     """What is in a state: numbers and lists of them by name, ready for JSON.
 
-    >>> import numpy as np
+    Of a bank there are the `weights` and, as `members`, a report on each one.
+
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8, forgetting=0.5)
     >>> state = model.init(np.zeros((0, 1)), np.zeros(0))
@@ -39,81 +36,78 @@ def describe(model: Model[Any], state: State) -> dict[str, Any]:
     >>> report["effective_samples"], report["inducing_in_use"], report["half_life"]
     (1.0, 1, 1.0)
     """
-    nest = list(_nest(model, state))
+    return _report(model, state.view)
+
+
+def _report(model: Any, view: Any) -> dict[str, Any]:
+    nest = list(_nest(model, view))
     report: dict[str, Any] = {"model": " of ".join(type(model).__name__ for model, _ in nest)}
-    for model, state in nest:
-        report |= _time(model) | _memory(state) | _bound(model, state) | _counters(state) | _watch(model, state)
+    for model, view in nest:
+        report |= _time(model) | _memory(model, view) | _counters(view) | _watch(model, view) | _members(model, view)
     return report
 
 
-def _nest(model: Any, state: Any) -> Iterator[tuple[Any, Any]]:
+def _nest(model: Any, view: Any) -> Iterator[tuple[Any, Any]]:
     """Pairs of a model and its own state, from the outermost wrapper inwards."""
-    held, inner = getattr(model, "model", None), getattr(state, "inner", None)
-    yield model, state
-    if held is not None and inner is not None:
-        yield from _nest(held, inner)
+    yield model, view
+    if isinstance(model, Holding):
+        yield from _nest(model.model, view.inner)
 
 
-def _parts(state: Any, kind: type[Part]) -> list[Part]:
-    """The parts of one kind in a state, without those of a state held inside."""
-    inner = getattr(state, "inner", None)
-    nodes = jax.tree.leaves(state, is_leaf=lambda node: isinstance(node, kind) or node is inner)
-    return [node for node in nodes if isinstance(node, kind)]
+def _members(model: Any, view: Any) -> dict[str, Any]:
+    if not isinstance(model, Bank):
+        return {}
+    members = [_report(member, own) for member, own in zip(model.models, view.members, strict=True)]
+    return {"weights": _plain(view.weights), "members": members}
 
 
-def _plain(array: Any) -> Any:
-    return np.asarray(array).tolist()
+def _plain(value: Any) -> Any:
+    """Numbers as JSON has them; None for those that are not finite."""
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _time(model: Any) -> dict[str, Any]:
     """Time after which a sample's weight is 1/e, and ½, in the units of `elapsed`; None where nothing is forgotten."""
-    if getattr(model, "forgetting", None) is None:
+    forgetting = getattr(model, "forgetting", None)
+    if isinstance(model, Holding) or not isinstance(forgetting, float):
         return {}
-    with np.errstate(divide="ignore"):
-        constant = -1.0 / np.log(np.asarray(model.forgetting, float))
-    finite = np.isfinite(constant)
-    return {
-        "forgetting": _plain(model.forgetting),
-        "time_constant": _plain(np.where(finite, constant, None)),
-        "half_life": _plain(np.where(finite, np.round(constant * np.log(2.0), 12), None)),
-    }
+    constant = math.inf if forgetting == 1.0 else -1.0 / math.log(forgetting)
+    half_life = round(constant * math.log(2.0), 12)
+    return {"forgetting": forgetting, "time_constant": _plain(constant), "half_life": _plain(half_life)}
 
 
-def _memory(state: Any) -> dict[str, Any]:
-    report: dict[str, Any] = {}
-    for memory in _parts(state, Window):
-        w = np.asarray(memory.w)
-        report |= {"window": memory.size, "window_in_use": _plain(np.sum(w > 0.0, -1))}
-        report["effective_samples"] = _plain(np.sum(w, -1))
-    for statistics in _parts(state, Statistics):
-        report["effective_samples"] = _plain(statistics.n)
-    for points in _parts(state, Inducing):
-        report |= {"inducing": points.used.shape[-1], "inducing_in_use": _plain(np.sum(np.asarray(points.used), -1))}
-    for h in _parts(state, Hyperparameters):
-        report |= {"noise": _plain(h.noise), "kernel": portrait(h.kernel)}
+def _memory(model: Any, view: Any) -> dict[str, Any]:
+    """What an AGP remembers, and how well it explains it: the bound F for each sample's worth of weight."""
+    if not isinstance(model, AGP):
+        return {}
+    report: dict[str, Any] = {"effective_samples": view.n}
+    if model.window is not None:
+        in_use = int(np.count_nonzero(view.w > 0.0))
+        report |= {"window": model.window, "window_in_use": in_use, "effective_samples": _plain(np.sum(view.w))}
+    report |= {"inducing": model.inducing, "inducing_in_use": view.points}
+    report |= {"noise": _plain(view.noise), "kernel": portrait(model.kernel.at(view.theta))}
+    if view.n > 0.0:
+        report["bound_per_sample"] = _bound(model, view)
     return report
 
 
-def _bound(model: Any, state: Any) -> dict[str, Any]:
-    """The bound F for each sample's worth of weight: how well the model explains what it remembers."""
-    if not isinstance(model, AGP) or np.ndim(state.statistics.n) > 0 or float(state.statistics.n) == 0.0:
+def _bound(model: AGP, view: Any) -> float | None:
+    try:
+        with np.errstate(all="ignore"):  # numbers beyond all bounds are reported as None
+            return _plain(model.evidence_bound(view) / view.n)
+    except NoFactor:
+        return None
+
+
+def _counters(view: Any) -> dict[str, Any]:
+    return {name: _plain(getattr(view, name)) for name in COUNTERS if hasattr(view, name)}
+
+
+def _watch(model: Any, view: Any) -> dict[str, Any]:
+    if not isinstance(model, Watched):
         return {}
-    with jax.enable_x64(True):
-        return {"bound_per_sample": float(_evidence_bound(model, state)) / float(state.statistics.n)}
-
-
-_evidence_bound = jax.jit(AGP.evidence_bound)
-
-
-def _counters(state: Any) -> dict[str, Any]:
-    inner = getattr(state, "inner", None)
-    leaves, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=lambda node: node is inner)
-    named = [(path[-1].name, leaf) for path, leaf in leaves if isinstance(path[-1], GetAttrKey)]
-    return {name: _plain(leaf) for name, leaf in named if name in COUNTERS}
-
-
-def _watch(model: Any, state: Any) -> dict[str, Any]:
-    monitor = getattr(model, "monitor", None)
-    if not isinstance(monitor, Monitor):
-        return {}
-    return {name: value for part in _parts(state, MonitorState) for name, value in monitor.report(part).items()}
+    return {name: _plain(value) for name, value in model.monitor.report(view.monitor).items()}

@@ -42,7 +42,7 @@ class Envelope(NamedTuple):
             raise ValueError(f"{kind} is truncated: it has {len(data)} bytes")
         _, version, header_length, payload_length = _FRAME.unpack_from(data)
         if version != self.version:
-            raise ValueError(f"{kind} has version {version}; this release of driftgp reads version {self.version}")
+            raise ValueError(f"{kind} has version {version}{self._other(version)}")
         whole = _FRAME.size + header_length + payload_length + _DIGEST
         if len(data) != whole:
             raise ValueError(f"{kind} is truncated or has grown: it should have {whole} bytes and has {len(data)}")
@@ -57,3 +57,12 @@ class Envelope(NamedTuple):
         if not isinstance(header, dict):
             raise ValueError(f"{kind} is damaged: its header is not complete")
         return header, view[end:-_DIGEST]
+
+    def _other(self, version: int) -> str:
+        """What to say of another version."""
+        if version == 1:
+            return (
+                ": it was written by driftgp 0.1, whose states this release cannot read. Go on with driftgp 0.1, or "
+                "start the model anew on recent rows"
+            )
+        return f"; this release of driftgp reads version {self.version}"

@@ -1,20 +1,14 @@
 """Prequential evaluation: predict each sample before learning from it, and score what was predicted."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
-from jax import Array
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
-from driftgp import checks, compiling, loops
-from driftgp.compiling import compile_outer, small
-from driftgp.model import Model, State, checked_rows, follow
-from driftgp.prediction import Prediction
-
-S = TypeVar("S", bound=State)
+from driftgp import checks
+from driftgp.model import Model, State, checked_rows
+from driftgp.predictions import Forecast, Prediction
 
 # The paper calls mean ± 2 standard deviations its 95 % interval; this is that interval's level under a normal law.
 TWO_SIGMA = 0.954499736103642
@@ -23,23 +17,22 @@ TWO_SIGMA = 0.954499736103642
 class Run(NamedTuple):
     """What a pass over a stream gave."""
 
-    prediction: Prediction  # one step ahead, N (or N×P)
-    state: Any  # after the last sample
+    prediction: Forecast  # one step ahead, N (or N×P)
+    state: State  # after the last sample
     trace: Any  # what `watch` saw before each sample
 
 
 def prequential(
-    model: Model[S],
-    state: S,
+    model: Model,
+    state: State,
     X: ArrayLike,
     y: ArrayLike,
     elapsed: ArrayLike = 1.0,
-    watch: Callable[[S], Any] | None = None,
+    watch: Callable[[State], Any] | None = None,
 ) -> Run:
-    """Predict, then learn, sample after sample, in one compiled loop.
+    """Predict, then learn, sample after sample; the given state stays as it is.
 
-    `watch` is a function of the state whose value is kept for every sample; give a named function rather than a new
-    lambda each time, or each time is compiled anew.
+    `watch` is a function of the state, of a number, an array or a tuple of them, that is kept for every sample.
 
     >>> from driftgp import AGP
     >>> from driftgp.data import toy_stream
@@ -52,43 +45,35 @@ def prequential(
     """
     X = checks.inputs("X", X, state.layout.inputs, gaps=state.layout.gaps)
     rows = checked_rows(state.layout, X, y, elapsed)
-    with jax.enable_x64(True):
-        loop = _whole if small(state, light=model.light) else _compiled
-        prediction, state, trace = loop(model, state, *rows, watch=watch)
-    return Run(jax.tree.map(np.asarray, prediction), state, jax.tree.map(np.asarray, trace))
-
-
-def scan(
-    model: Model[S],
-    state: S,
-    X: Array,
-    y: Array,
-    elapsed: Array,
-    watch: Callable[[S], Any] | None = None,
-    loop: Callable[..., Any] = loops.scan,
-) -> Run:
-    """Do what `prequential` does, as a pure function for use inside jit and vmap.
-
-    A program that is compiled as a whole may hand in `compiling.scan` as its loop.
-    """
-    followed = follow(model, state, X, y, elapsed) if watch is None else None
-    if followed is not None:
-        return Run(*followed, None)
-
-    def predict_and_learn(
-        model: Model[S], state: S, row: tuple[Array, Array, Array]
-    ) -> tuple[S, tuple[Prediction, Any]]:
-        x, y, elapsed = row
-        prediction = jax.tree.map(lambda value: value[0], model.predict(state, x[None]))
-        seen = None if watch is None else watch(state)
-        return model.update(state, x, y, elapsed), (prediction, seen)
-
-    state, (prediction, trace) = loop(predict_and_learn, model, state, (X, y, elapsed))
+    state = state.of(model).copy()
+    engine, stack, first = state.engine(), state.record.reshape(1), np.array([0])
+    trace = None
+    if watch is None:
+        forecasts = engine.run(stack, first, np.array([len(X)]), *rows)
+    else:
+        seen, made = [], []
+        for i in range(len(X)):
+            seen.append(_copied(watch(state)))
+            made.append(engine.run(stack, first, np.array([1]), *(array[i : i + 1] for array in rows)))
+        forecasts, trace = np.concatenate(made), _stacked(seen)
+    prediction = Forecast(model, forecasts, flat=state.layout.outputs is None, solve=engine.solve)
     return Run(prediction, state, trace)
 
 
-_compiled = compile_outer(scan, static_argnames="watch")
-_whole = compile_outer(partial(scan, loop=compiling.scan), whole=True, static_argnames="watch")
+def _copied(seen: Any) -> Any:
+    """A value of its own: what a state shows changes with the state."""
+    if isinstance(seen, tuple):
+        parts = [_copied(part) for part in seen]
+        return type(seen)(*parts) if hasattr(seen, "_fields") else tuple(parts)
+    return np.array(seen)
+
+
+def _stacked(seen: list[Any]) -> Any:
+    """One array for all samples, or a tuple of them."""
+    if seen and isinstance(seen[0], tuple):
+        parts = [_stacked(list(part)) for part in zip(*seen, strict=True)]
+        return type(seen[0])(*parts) if hasattr(seen[0], "_fields") else tuple(parts)
+    return np.array(seen)
 
 
 # ---- scores: samples whose target is NaN do not count ----------------------------------------------------------------

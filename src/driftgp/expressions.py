@@ -96,7 +96,7 @@ class _Parser:
 
     def _make(self, name: str) -> Kernel:
         kind, start = KERNELS[name], self.tokens[self.at - 1].column
-        known = [field.name for field in fields(kind)]
+        known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
         given: dict[str, float] = {}
         if self._take("("):
             while True:

@@ -13,10 +13,10 @@ With h = 1, the default, all columns are those of the row itself.
 """
 
 import math
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -77,10 +77,9 @@ class Features:
         if not self.names:
             raise ValueError("there are no inputs: name some columns, or ask for lags or for the calendar")
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """What each input is."""
-        lags = dict.fromkeys([*range(self.horizon, self.horizon + self.lags), *self.seasonal])
         waves = [
             f"{wave} {f'{harmonic} ' if harmonic > 1 else ''}{cycle}"
             for cycle in self.cycles
@@ -90,12 +89,12 @@ class Features:
         return (
             *self.columns,
             *self.known,
-            *(f"lag {lag}" for lag in lags),
+            *(f"lag {offset}" for offset in self.offsets),
             *waves,
             *(["holiday"] if self.holidays else []),
         )
 
-    @property
+    @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Rows back to each lagged target, none twice."""
         return tuple(dict.fromkeys([*range(self.horizon, self.horizon + self.lags), *self.seasonal]))
@@ -120,48 +119,63 @@ class Features:
         return [*waves, float(time.date() in self.holidays)] if self.holidays else waves
 
 
-@dataclass
 class History:
     """The last rows of one series, as far back as its features reach.
 
     >>> history = History(Features(columns=("temp",), lags=1))
-    >>> history.push([20.0], 5.0)
-    >>> history.inputs([21.0], [], None).tolist()
-    [21.0, 5.0]
+    >>> history.extend(np.array([[20.0], [21.0]]), np.zeros((2, 0)), np.array([5.0, 6.0]), [None, None]).tolist()
+    [[21.0, 5.0]]
     """
 
-    features: Features
-    columns: deque[list[float]] = field(init=False)
-    targets: deque[float] = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, features: Features) -> None:
         """Start with nothing."""
-        self.columns = deque(maxlen=max(self.features.horizon - 1, 1))
-        self.targets = deque(maxlen=max(self.features.memory, 1))
+        self.features = features
+        self.columns = np.zeros((0, len(features.columns)))  # of the last h − 1 rows
+        self.targets = np.zeros(0)  # of as many rows as the inputs reach back, and one at least
 
-    @property
-    def full(self) -> bool:
-        """Whether it reaches back as far as the inputs do."""
-        return len(self.targets) >= self.features.memory
+    def extend(
+        self, columns: np.ndarray, known: np.ndarray, targets: np.ndarray, times: Sequence[datetime | None]
+    ) -> np.ndarray:
+        """Take in N rows: their columns (N×C), columns known ahead (N×K), targets or NaN (N) and times.
 
-    def inputs(self, columns: list[float], known: list[float], time: datetime | None) -> np.ndarray:
-        """Inputs of the row that comes next, whose own target is not asked for."""
-        features = self.features
-        past = self.columns[-(features.horizon - 1)] if features.horizon > 1 else columns
-        lagged = [self.targets[-offset] for offset in features.offsets]
-        calendar = features.calendar(time) if time is not None else []
-        return np.array([*past, *known, *lagged, *calendar], dtype=np.float64)
-
-    def push(self, columns: list[float], target: float) -> None:
-        """Take a row in: its columns, and its target or NaN."""
-        self.columns.append(columns)
-        self.targets.append(target)
+        Returns the inputs of those whose past reaches back far enough, R×D: all but the first rows of a series, and so
+        the last R of these. How rows are cut into calls changes nothing.
+        """
+        features, ahead = self.features, self.features.horizon - 1
+        before, columns_before = len(self.targets), len(self.columns)
+        columns, targets = np.concatenate([self.columns, columns]), np.concatenate([self.targets, targets])
+        self.columns = columns[max(len(columns) - ahead, 0) :].copy()
+        self.targets = targets[-max(features.memory, 1) :].copy()
+        N = len(times)
+        first = min(max(features.memory - before, 0), N)  # row that has inputs
+        X = np.empty((N - first, len(features.names)))
+        C, K, L = len(features.columns), len(features.known), len(features.offsets)
+        X[:, :C] = _back(columns, columns_before + first, columns_before + N, ahead)
+        X[:, C : C + K] = known[first:]
+        for place, offset in enumerate(features.offsets, start=C + K):
+            X[:, place] = _back(targets, before + first, before + N, offset)
+        if features.needs_time and first < N:
+            X[:, C + K + L :] = [features.calendar(time) for time in times[first:] if time is not None]
+        return X
 
     def to_json(self) -> dict[str, Any]:
         """The rows, as JSON can hold them."""
-        return {"columns": list(self.columns), "targets": list(self.targets)}
+        return {"columns": self.columns.tolist(), "targets": self.targets.tolist()}
 
-    def restore(self, stored: dict[str, Any]) -> None:
+    def restore(self, columns: Sequence[Sequence[float]], targets: Sequence[float]) -> None:
         """Take back what `to_json` gave."""
-        self.columns.extend([float(value) for value in row] for row in stored["columns"])
-        self.targets.extend(float(value) for value in stored["targets"])
+        features = self.features
+        rows = min(len(targets), features.horizon - 1)
+        most = max(features.memory, 1)
+        if len(targets) > most or len(columns) != rows:
+            raise ValueError(
+                f"the past must have at most {most} targets, and here {rows} rows of columns; "
+                f"got {len(targets)} and {len(columns)}"
+            )
+        self.columns = np.array(columns, np.float64).reshape(rows, len(features.columns))
+        self.targets = np.array(targets, np.float64)
+
+
+def _back(values: np.ndarray, begin: int, end: int, offset: int) -> np.ndarray:
+    """The values so many rows before those from `begin` to `end`; there are none if there are no rows."""
+    return values[begin - offset : end - offset] if begin < end else values[:0]

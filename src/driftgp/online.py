@@ -1,34 +1,20 @@
-"""A model and its state as one object, for programs that meet their samples one at a time.
+"""A model and its state as one object, for programs that meet their samples one at a time."""
 
-A call of a compiled function costs about as much as the arithmetic of a step, and so does every array that goes in or
-comes out. So the state travels as one flat array per dtype, a sample as one array, and an update waits for the next
-call: "learn from the last sample, then predict the next" is one compiled function.
-"""
+import threading
+from collections.abc import Hashable
+from typing import Any
 
-from collections.abc import Callable, Hashable
-from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
-
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 from driftgp import checks
-from driftgp.compiling import compile_outer, in_one_piece, small, wait
-from driftgp.model import Engine, Layout, Model, State, checked_inputs, checked_rows
-from driftgp.packing import Packed, Packing, pack, packing_of, unpack, vectors
-from driftgp.prediction import Prediction
-
-S = TypeVar("S", bound=State)
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, y, elapsed
+from driftgp.model import Model, State, checked_inputs, checked_rows
+from driftgp.predictions import Forecast, Prediction
 
 
-class Online(Generic[S]):
-    """Predict and update in place.
+class Online:
+    """Predict and update in place. Several threads may share one: their calls take turns.
 
-    >>> import numpy as np
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> y = np.sin(6 * X[:, 0])
@@ -41,65 +27,65 @@ class Online(Generic[S]):
     (1,)
     """
 
-    def __init__(self, model: Model[S], state: S) -> None:
-        """Take a model and a state of it, fresh from `init` or restored."""
+    def __init__(self, model: Model, state: State) -> None:
+        """Take a model and a state of it, fresh from `init` or restored; the state is copied."""
         self.model = model
         self._layout = state.layout
-        self._engine: Engine = model.stepper(state) or _Compiled(model, state)
-        self._waiting: Rows | None = None  # a sample that was handed in and not learned from yet
+        self._flat = state.layout.outputs is None
+        self._state = state.of(model).copy()  # refuses a state of another model
+        self._engine = self._state.engine()
+        self._one = self._engine.single(self._state.record)
+        self._stack = self._state.record.reshape(1)
+        self._lock = threading.Lock()
+        self._known: tuple[bytes, np.ndarray] | None = None  # the last input predicted for since the last update
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles are the model and its state; NumPy's arrays keep float64 wherever they are opened."""
-        return type(self), jax.tree.map(np.asarray, (self.model, self.state))
+        """Copies and pickles are the model and its state."""
+        return type(self), (self.model, self.state)
+
+    def __repr__(self) -> str:
+        return f"Online({self.model!r}, {self._state!r})"
 
     @property
-    def state(self) -> S:
-        """The state as it is now."""
-        self.settle()
-        state: S = self._engine.state
-        return state
+    def state(self) -> State:
+        """A copy of the state as it is now."""
+        with self._lock:
+            return self._state.copy()
 
-    def predict(self, x: ArrayLike) -> Prediction:
+    def predict(self, x: ArrayLike) -> Forecast:
         """Distribution of the target at one row x (D), or at the rows of X (N×D)."""
         X = checks.real("X", x)
         X = checked_inputs(self._layout, X[None] if X.ndim == 1 else X)
-        if self._waiting is not None and X.shape[0] == 1:
-            return self._learn_and_predict(self._waiting, X[0])
-        self.settle()
-        return self._engine.predict(X)
+        with self._lock:
+            if len(X) == 1:
+                made = self._one.predict(X[0])
+                self._known = X.tobytes(), made
+            else:
+                made = self._engine.run(self._stack, _FIRST, np.array([len(X)]), X)
+        return Forecast(self.model, made, flat=self._flat, solve=self._engine.solve)
 
     def update(self, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> None:
-        """Learn from one sample or from several rows, as `Model.update` does.
-
-        What is refused is refused now; the learning itself is done in the next call, or by `settle`.
-        """
-        x, y, elapsed = checked_rows(self._layout, x, y, elapsed)
-        self.settle()
-        if x.ndim == 1:
-            self._waiting = x.copy(), y.copy(), elapsed.copy()  # the caller may go on to use its own
-        else:
-            self._engine.update(x, y, elapsed)
-
-    def settle(self) -> None:
-        """Do what is left to do of the last update, so that the next prediction comes at its quickest."""
-        if self._waiting is not None:
-            # by the program that predicts too, so that a state has the same bits however it was reached
-            self._learn_and_predict(self._waiting, self._waiting[0])
-
-    def _learn_and_predict(self, sample: Rows, x: np.ndarray) -> Prediction:
-        prediction = self._engine.follow(*sample, x)
-        self._waiting = None
-        return prediction
+        """Learn from one sample or from several rows, as `Model.update` does, at once."""
+        X, Y, times = checked_rows(self._layout, x, y, elapsed)
+        with self._lock:
+            known, self._known = self._known, None
+            if len(X) == 1:
+                seen = known is not None and known[0] == X.tobytes()
+                self._one.learn(X[0], Y[0], times.item(), known[1] if known is not None and seen else None)
+            else:
+                self._engine.run(self._stack, _FIRST, np.array([len(X)]), X, Y, times)
 
 
-class LateLabels(Generic[S]):
+_FIRST = np.array([0])  # the one state of a stack of one
+
+
+class LateLabels:
     """Predict now, learn when the label comes.
 
     Inputs wait under a key until their label arrives, at most `most` of them: beyond that the oldest is given up.
     Samples are learned from in the order of their labels; between two of them passes the time between their inputs, or
     none where a label overtakes an earlier one.
 
-    >>> import numpy as np
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8)
     >>> service = LateLabels(Online(model, model.init(np.zeros((0, 1)), np.zeros(0))))
@@ -109,7 +95,7 @@ class LateLabels(Generic[S]):
     (True, False, 2)
     """
 
-    def __init__(self, online: Online[S], most: int = 1000) -> None:
+    def __init__(self, online: Online, most: int = 1000) -> None:
         """Take a model at work and the number of inputs that may wait."""
         self.online = online
         self.most = checks.whole("most", most, 1)
@@ -145,87 +131,3 @@ class LateLabels(Generic[S]):
         del self._waiting[key]
         self._learned = max(time, self._learned)
         return True
-
-
-class _Compiled:
-    """A model and its state in the hands of JAX."""
-
-    def __init__(self, model: Model[Any], state: Any) -> None:
-        with jax.enable_x64(True):
-            self._settings, self._packed = pack(model), pack(state)
-        self._packing = packing_of(state)
-        self._steps = _steps(packing_of(model), self._packing)
-
-    @property
-    def state(self) -> Any:
-        """A copy: the next update gives the vectors' memory away."""
-        with jax.enable_x64(True):
-            return unpack(self._packing, jax.tree.map(jnp.copy, self._packed))
-
-    def predict(self, X: np.ndarray) -> Prediction:
-        with jax.enable_x64(True):
-            answer = self._steps.predict(self._settings, self._packed, X)
-        return self._answer(answer, X.shape[0])
-
-    def update(self, X: np.ndarray, y: np.ndarray, elapsed: np.ndarray) -> None:
-        with jax.enable_x64(True):
-            self._packed = self._steps.update(self._settings, self._packed, X, y, elapsed)
-
-    def follow(self, x: np.ndarray, y: np.ndarray, elapsed: np.ndarray, x_next: np.ndarray) -> Prediction:
-        rows = np.concatenate((x, y.reshape(-1), elapsed.reshape(1), x_next))  # each array that goes in costs 10 µs
-        with jax.enable_x64(True):
-            self._packed, answer = self._steps.follow(self._settings, self._packed, rows)
-        return self._answer(answer, 1)
-
-    def _answer(self, answer: Packed, rows: int) -> Prediction:
-        prediction: Prediction = unpack(self._steps.answer(rows), [wait(vector) for vector in answer])
-        return prediction
-
-
-class _Steps(NamedTuple):
-    """The compiled functions of a model, on packed trees."""
-
-    predict: Callable[[Packed, Packed, Any], Packed]
-    update: Callable[[Packed, Packed, Any, Any, Any], Packed]
-    follow: Callable[[Packed, Packed, Any], tuple[Packed, Packed]]
-    answer: Callable[[int], Packing]  # how a prediction for so many rows is packed
-
-
-@lru_cache(maxsize=64)
-def _steps(packed_model: Packing, packed_state: Packing) -> _Steps:
-    """Build them for trees of these structures: once, and looked up in no table at every call."""
-    hollow: Model[Any] = jax.tree.unflatten(packed_model.structure, [None] * len(packed_model.leaves))
-    shapes = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in packed_state.leaves]
-    whole = small(shapes, light=hollow.light)
-    layout: Layout = jax.tree.unflatten(packed_state.structure, [None] * len(packed_state.leaves)).layout
-
-    def forecast(settings: Packed, packed: Packed, X: Array) -> Prediction:
-        model: Model[Any] = unpack(packed_model, settings)
-        return model.predict(unpack(packed_state, packed), X)
-
-    def predict(settings: Packed, packed: Packed, X: Array) -> Packed:
-        return pack(forecast(settings, packed, X))
-
-    def update(settings: Packed, packed: Packed, x: Array, y: Array, elapsed: Array) -> Packed:
-        model: Model[Any] = unpack(packed_model, settings)
-        return pack(model.update(unpack(packed_state, packed), x, y, elapsed))
-
-    def follow(settings: Packed, packed: Packed, rows: Array) -> tuple[Packed, Packed]:
-        model: Model[Any] = unpack(packed_model, settings)
-        ends = layout.inputs, layout.inputs + layout.columns, layout.inputs + layout.columns + 1
-        x, y, elapsed, x_next = jnp.split(rows, ends)
-        state = model.update(unpack(packed_state, packed), x, y.reshape(layout.target_shape), elapsed[0])
-        return pack(state), pack(model.predict(state, x_next[None]))
-
-    @lru_cache(maxsize=64)
-    def answer(rows: int) -> Packing:
-        with jax.enable_x64(True):
-            X = jax.ShapeDtypeStruct((rows, layout.inputs), layout.dtype)
-            return packing_of(jax.eval_shape(forecast, vectors(packed_model), vectors(packed_state), X))
-
-    return _Steps(
-        compile_outer(in_one_piece(predict, around_calls=True) if whole else predict, whole=whole),
-        compile_outer(update, donate_argnums=1),
-        compile_outer(in_one_piece(follow, around_calls=True) if whole else follow, whole=whole, donate_argnums=1),
-        answer,
-    )

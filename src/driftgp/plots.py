@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftgp.extras import needs
 from driftgp.files import write_atomically
 
 if TYPE_CHECKING:
@@ -79,8 +80,9 @@ def tracking(
         truth: known values of some of the hyperparameters.
         events: what happened, by time.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    with needs("drawing", extra="cli"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
 
     online = times[warmup:]
     left = times[np.maximum(np.arange(warmup, len(times)) - window, 0)]  # oldest sample of the window

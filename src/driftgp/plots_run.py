@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftgp.extras import needs
 from driftgp.plots import BLACK, BLUE, GREEN, GREY, SKY, STYLE, VERMILION, Floats
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ FEW = 8  # series that have room in two columns
 
 def run_figure(predictions: Predictions, target: str, level: float, horizon: int = 1) -> Figure:
     """Draw one series: the last stretch above; rolling error and coverage of the whole run below."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    with needs("drawing", extra="cli"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
 
     shown = _predicted(predictions)
     window = max(min(500, len(shown.mean) // 8), len(shown.mean) // 50, 10)
@@ -52,8 +54,9 @@ def groups_figure(
     predictions: Predictions, target: str, level: float, scores: Mapping[str, Mapping[str, Any]], most: int = PANELS
 ) -> Figure:
     """Draw the last stretch of several series, those with the worst relative error first."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    with needs("drawing", extra="cli"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
 
     groups = worst_first(predictions, list(scores))[:most]
     few = len(groups) <= FEW
@@ -164,8 +167,9 @@ def _short_dates(axes: Axes, at: NDArray[Any]) -> None:
 
 def health_figure(facts: Mapping[str, Any], targets: Sequence[float], name: str) -> Figure:
     """Draw what `describe` says of a series: what is usual in green, what calls for a look in red."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    with needs("drawing", extra="cli"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
 
     gauges = _gauges(facts)
     with mpl.rc_context(STYLE):
@@ -199,18 +203,13 @@ def health_figure(facts: Mapping[str, Any], targets: Sequence[float], name: str)
 def _gauges(facts: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
     """Label, length of the bar, text, and whether all is well."""
     gauges: list[tuple[str, float, str, bool]] = []
-    if facts.get("window"):
-        share = facts["effective_samples"] / facts["window"]
-        gauges.append(
-            (
-                "effective samples",
-                share,
-                f"{facts['effective_samples']:.1f} of a window of {facts['window']}",
-                share > 0.02,
-            )
-        )
-    if facts.get("inducing"):
-        used, most = facts["inducing_in_use"], facts["inducing"]
+    memory = _leading(facts)
+    if memory.get("window"):
+        effective, window = memory["effective_samples"], memory["window"]
+        text = f"{effective:.1f} of a window of {window}"
+        gauges.append(("effective samples", effective / window, text, effective / window > 0.02))
+    if memory.get("inducing"):
+        used, most = memory["inducing_in_use"], memory["inducing"]
         gauges.append(("inducing points", used / most, f"{used} of {most}", used > 0))
     if facts.get("run_coverage") == facts.get("run_coverage") and facts.get("run_coverage") is not None:
         gauges.append(
@@ -233,3 +232,9 @@ def _gauges(facts: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
         since = "" if facts["since_alarm"] is None else f", the last {facts['since_alarm']} rows ago"
         gauges.append(("way to a drift alarm", danger, f"{danger:.0%}; {facts['alarms']} so far{since}", danger < 0.5))
     return gauges
+
+
+def _leading(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The facts of the member that weighs most, or those of the model itself if it has no members."""
+    members, weights = facts.get("members"), facts.get("weights")
+    return members[int(np.argmax(weights))] if members and weights else facts

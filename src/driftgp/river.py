@@ -5,19 +5,28 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from river import base, proba, utils
 
-from driftgp.adapters import Configured, Settings, Stream
-from driftgp.prediction import Prediction
+from driftgp import checks
+from driftgp.adapters import Configured, Settings
+from driftgp.beginning import Beginning
+from driftgp.extras import needs
+
+with needs("driftgp.river", extra="river"):
+    from river import base, proba, utils
+
+_GAP = float("nan")
 
 
 class AGPRegressor(Configured, base.MiniBatchRegressor):
     """Sparse Gaussian process regression that follows a drifting stream, for river.
 
+    Without settings it is the default model: at first the one for a stream of which nothing is known, and after 400
+    samples `driftgp.defaults.recommended` for these.
+
     Features may appear and vanish. One that is absent, None or NaN keeps the value it had last, and counts as 0 before
-    it was ever seen. Where more appear than there is room for, the model starts anew, with more room, from the samples
-    that the window holds. Features and targets are seen in units of their own spread, which follow the stream, so that
-    no scaler is needed before it.
+    it was ever seen. Where a new one appears, the model starts anew with one more input, from the last 400 samples.
+    Features and targets are seen in units of their own spread, which follow the stream, so that no scaler is needed
+    before it.
 
     >>> model = AGPRegressor()
     >>> for i in range(40):
@@ -30,48 +39,57 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
     """
 
     def _prepare(self) -> None:
-        Settings.of(self).model(1)  # refuses what is wrong
-        self._slots: dict[Hashable, int] = {}  # column of each feature
-        self._row = np.zeros(0)  # the last value of each
-        self._recent: deque[tuple[np.ndarray, float]] = deque(maxlen=self.window)
-        self._stream: Stream | None = None
+        settings = Settings.of(self)
+        settings.plan(np.zeros((0, 1)), np.zeros(0))  # refuses what is wrong
+        self._columns: dict[Hashable, int] = {}  # of the features, in their order
+        self._last = np.zeros(0)  # value in each
+        self._recent: deque[tuple[np.ndarray, float]] = deque(maxlen=settings.first)
+        self._beginning: Beginning | None = None
 
     # ---- one sample
 
     def learn_one(self, x: Mapping[Hashable, Any], y: float) -> None:
         """Learn from one sample; a target of NaN means that only time has passed."""
-        stream = self._with_room_for(x)
-        _put(self._row, self._slots, x)
-        stream.online.update(self._row, np.array((y,), np.float64))
-        self._recent.append((self._row.copy(), y))
+        beginning = self._with_columns_for(x)
+        row = self._row(x)
+        beginning.learn(row, y)
+        self._last = row
+        self._recent.append((row, y))
 
     def predict_one(self, x: Mapping[Hashable, Any], with_dist: bool = False) -> Any:
-        """Mean of the target at x, or its distribution; features not learned from yet are passed over."""
-        if self._stream is None:
-            fresh = self.clone()
-            fresh.learn_one(x, np.nan)
-            return fresh.predict_one(x, with_dist)
-        row = self._row.copy()
-        _put(row, self._slots, x)
-        prediction = self._stream.online.predict(row)
+        """Mean of the target at x, or a normal distribution with the forecast's mean and variance.
+
+        Features not learned from yet are passed over.
+        """
+        beginning = self._beginning
+        if beginning is None:
+            return self._unlearned(x).predict_one(x, with_dist)
+        prediction = beginning.online.predict(self._row(x))
         mean = prediction.mean.item()
         if not with_dist:
             return mean
         gaussian: Any = proba.Gaussian
         return gaussian._from_state(n=1, m=mean, var=prediction.variance.item(), ddof=0)  # noqa: SLF001
 
+    def _row(self, x: Mapping[Hashable, Any]) -> np.ndarray:
+        """The values of a sample in the order of the columns; what is absent keeps the value that it had last."""
+        values = [_GAP if (value := x.get(feature)) is None else value for feature in self._columns]
+        row = checks.real("x", values or [0.0])  # a model has one input at least
+        return row if checks.surely_finite(row) else np.where(np.isnan(row), self._last, row)
+
     # ---- frames of samples
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame (pandas, polars, …), one after another."""
         frame = utils.dataframe.into_frame(X)
-        stream = self._with_room_for(frame.columns)
+        beginning = self._with_columns_for(frame.columns)
         rows = self._rows(frame)
         targets = np.asarray(utils.dataframe.into_series(y).to_numpy(), np.float64)
-        stream.learn(rows, targets)
-        self._recent.extend(zip(rows[-self.window :], targets[-self.window :].tolist(), strict=True))
-        if rows.shape[0]:
-            self._row = rows[-1].copy()
+        if len(rows):
+            beginning.learn(rows, targets)
+            recent = slice(-Settings.of(self).first, None)
+            self._recent.extend(zip(rows[recent].copy(), targets[recent].tolist(), strict=True))
+            self._last = rows[-1].copy()
 
     def predict_many(self, X: Any) -> Any:
         """Mean of the target at the rows of a frame, as a series of the same library."""
@@ -80,10 +98,9 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         return utils.dataframe.to_native_series(means, name=None, like=frame)
 
     def _means(self, frame: Any) -> np.ndarray:
-        if self._stream is None:
-            return np.array([self.predict_one(row) for row in frame.iter_rows(named=True)])
-        prediction: Prediction = self._stream.predict(self._rows(frame, carry=False))
-        return np.asarray(prediction.mean)
+        if self._beginning is None:
+            return self._unlearned(frame.columns)._means(frame)  # noqa: SLF001
+        return self._beginning.online.predict(self._rows(frame, carry=False)).mean
 
     def _rows(self, frame: Any, *, carry: bool = True) -> np.ndarray:
         """A frame's values in the columns of their features; what is absent keeps the value that it had last.
@@ -92,42 +109,41 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
             frame: its columns that have no place yet are passed over.
             carry: whether a value lasts from row to row.
         """
-        rows = np.tile(self._row, (len(frame), 1))
-        columns = [name for name in frame.columns if name in self._slots]
-        values = utils.dataframe.to_numpy(frame.select(columns)).astype(np.float64)
-        for slot, column in zip((self._slots[name] for name in columns), values.T, strict=True):
+        rows = np.tile(self._last, (len(frame), 1))
+        names = [name for name in frame.columns if name in self._columns]
+        values = utils.dataframe.to_numpy(frame.select(names)).astype(np.float64)
+        for place, column in zip((self._columns[name] for name in names), values.T, strict=True):
             if carry and np.isnan(column).any():
                 last = np.maximum.accumulate(np.where(np.isnan(column), -1, np.arange(len(column))))
                 column = np.where(last < 0, np.nan, column[last])  # noqa: PLW2901
-            rows[:, slot] = np.where(np.isnan(column), rows[:, slot], column)
+            rows[:, place] = np.where(np.isnan(column), rows[:, place], column)
         return rows
 
     # ---- features that appear
 
-    def _with_room_for(self, features: Iterable[Hashable]) -> Stream:
+    def _with_columns_for(self, features: Iterable[Hashable]) -> Beginning:
         """The model at work, with a column for each of these features."""
-        new = [feature for feature in features if feature not in self._slots]
-        if new or self._stream is None:
+        new = [feature for feature in features if feature not in self._columns]
+        if new or self._beginning is None:
             for feature in sorted(new, key=str):  # whichever order they come in
-                self._slots[feature] = len(self._slots)
-            if self._stream is None or len(self._slots) > self._stream.room:
-                self._stream = self._start_anew()
-        return self._stream
+                self._columns[feature] = len(self._columns)
+            self._beginning = self._begin()
+        return self._beginning
 
-    def _start_anew(self) -> Stream:
-        """Start with room for all features, from the samples at hand."""
-        settings = Settings.of(self)
-        room = settings.room(max(len(self._slots), 1))
-        X = np.zeros((len(self._recent), room))
+    def _begin(self) -> Beginning:
+        """Start with a column for every feature, from the samples at hand."""
+        X = np.zeros((len(self._recent), max(len(self._columns), 1)))
         for row, (x, _) in zip(X, self._recent, strict=True):
             row[: x.size] = x
-        self._row = np.append(self._row, np.zeros(room - self._row.size))
-        return Stream(settings, X, np.array([y for _, y in self._recent]), inputs=max(len(self._slots), 1))
+        self._last = np.append(self._last, np.zeros(X.shape[1] - self._last.size))
+        y = np.array([y for _, y in self._recent], np.float64)
+        beginning = Settings.of(self).begin(X[:0], y[:0])
+        if len(X):
+            beginning.learn(X, y)
+        return beginning
 
-
-def _put(row: np.ndarray, slots: Mapping[Hashable, int], x: Mapping[Hashable, Any]) -> None:
-    """Write the values that are there into their places."""
-    for feature, value in x.items():
-        slot = slots.get(feature)
-        if slot is not None and value is not None and value == value:
-            row[slot] = value
+    def _unlearned(self, features: Iterable[Hashable]) -> "AGPRegressor":
+        """What predicts before anything was learned."""
+        fresh: AGPRegressor = self.clone()
+        fresh._with_columns_for(features)
+        return fresh

@@ -4,18 +4,23 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from driftgp.adapters import Configured, Settings, Stream
+from driftgp.adapters import Configured, Settings
+from driftgp.beginning import Beginning
+from driftgp.extras import needs
+
+with needs("driftgp.sklearn", extra="sklearn"):
+    from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
 
 
 class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Sparse Gaussian process regression that follows a drifting stream, for scikit-learn.
 
-    The order of the rows is their order in time: of two rows the later one counts more, and what left the window of
-    the last `window` rows counts no more. `fit` starts anew, `partial_fit` goes on.
+    Without settings it is the default model, `driftgp.defaults.recommended` for the first rows. The order of the rows
+    is their order in time: of two rows the later one counts more, and what left the window counts no more. `fit` starts
+    anew, `partial_fit` goes on.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 80)[:, None]
@@ -28,24 +33,23 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
     ((3,), (3,))
 
     Attributes:
-        stream_: the model at work; `stream_.online.state` is what it has learned.
+        online_: the model at work, a `driftgp.Online`: `online_.model` is the model, `online_.state` what it has
+            learned, and `online_.predict(X)` the whole distribution, intervals and quantiles included.
         n_features_in_: number of features.
         feature_names_in_: their names, where X had any.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Start anew: warm up on the first rows, then learn from the others one after another."""
-        X, y = self._checked(X, y, reset=True)
-        self.stream_ = Stream(Settings.of(self), X, y)
-        return self
+        """Start anew, and learn from the rows one after another."""
+        return self._follow(Settings.of(self).begin(*self._checked(X, y, reset=True)))
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Go on: learn from more rows, one after another; the first call is `fit`."""
-        if not hasattr(self, "stream_"):
-            return self.fit(X, y)
-        X, y = self._checked(X, y, reset=False)
-        self.stream_.learn(X, y)
-        return self
+        """Go on: learn from more rows, one after another; the first call begins a stream of which nothing is known."""
+        begins = not hasattr(self, "online_")
+        X, y = self._checked(X, y, reset=begins)
+        beginning: Beginning = Settings.of(self).begin(X[:0], y[:0]) if begins else self._beginning
+        beginning.learn(X, y)
+        return self._follow(beginning)
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of new targets and, if asked for, their standard deviation or joint covariance, noise included.
@@ -61,20 +65,29 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         check_is_fitted(self)
         rows: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64)
-        prediction = self.stream_.predict(rows)
-        mean = np.asarray(prediction.mean)
+        prediction = self.online_.predict(rows)
         if return_std:
-            return mean, np.asarray(prediction.std)
-        return (mean, self.stream_.covariance(rows)) if return_cov else mean
+            return prediction.mean, prediction.std
+        return (prediction.mean, self._covariance(rows)) if return_cov else prediction.mean
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw new targets at the rows of X together, N×n_samples, or N×P×n_samples."""
+        """Draw new targets at the rows of X together, N×n_samples, or N×P×n_samples.
+
+        The draws are normal, with the mean and the covariance that `predict` gives.
+        """
         mean, covariance = self.predict(X, return_cov=True)
         random = check_random_state(random_state)
         if mean.ndim == 1:
             return random.multivariate_normal(mean, covariance, n_samples).T
         outputs = [random.multivariate_normal(m, C, n_samples).T for m, C in zip(mean.T, covariance.T, strict=True)]
         return np.stack(outputs, axis=1)
+
+    def _follow(self, beginning: Beginning) -> Self:
+        self._beginning, self.online_ = beginning, beginning.online
+        return self
+
+    def _covariance(self, rows: np.ndarray) -> np.ndarray:
+        return self.online_.model.covariance(self.online_.state, rows)
 
     def _checked(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         checked = validate_data(self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True)

@@ -3,21 +3,27 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
-from sktime.forecasting.base import BaseForecaster
 
 from driftgp import checks
-from driftgp.adapters import Settings, Stream
-from driftgp.prediction import Prediction
-from driftgp.sklearn import AGPRegressor
+from driftgp.adapters import Settings
+from driftgp.beginning import Beginning
+from driftgp.extras import needs
+from driftgp.predictions import Prediction
+
+with needs("driftgp.sktime", extra="sktime"):
+    import pandas as pd
+    from sktime.forecasting.base import BaseForecaster
+
+    from driftgp.sklearn import AGPRegressor
 
 
 class AGPForecaster(BaseForecaster):
     """Forecasts with intervals from a sparse Gaussian process that follows a drifting series, for sktime.
 
     Each step h of the horizon has a model of its own, which learns y at t + h from the last `lags` values up to t and
-    from the exogenous columns at t + h: so an interval h steps ahead is one that was learned h steps ahead. `update`
+    from the exogenous columns at t + h: so an interval h steps ahead is one that was learned h steps ahead. Without a
+    regressor's settings it is the default model, `driftgp.defaults.recommended`, with calibrated intervals. `update`
     learns from the new values alone. Before its beginning, the series is taken to have had its first value.
 
     >>> import numpy as np
@@ -29,6 +35,9 @@ class AGPForecaster(BaseForecaster):
     True
     >>> forecaster.predict_interval(coverage=0.9).shape
     (2, 2)
+
+    Attributes:
+        models_: the model at work for each step, whose `online` is a `driftgp.Online`.
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -67,7 +76,7 @@ class AGPForecaster(BaseForecaster):
         self.past_ = np.full(checks.whole("lags", self.lags, 1) - 1 + max(steps), values[0])
         rows = self._rows(values, X, steps)
         # the first h targets have made-up lags alone: nothing is learned from them
-        self.streams_ = {h: Stream(settings, rows[h][h:], values[h:]) for h in steps}
+        self.models_ = {h: settings.begin(rows[h][h:], values[h:]) for h in steps}
         return self._move_on(y, values)
 
     def _update(self, y: pd.Series, X: pd.DataFrame | None = None, update_params: bool = True) -> Self:
@@ -77,8 +86,8 @@ class AGPForecaster(BaseForecaster):
             return self
         values = y.to_numpy(np.float64)
         if update_params:
-            for h, rows in self._rows(values, X, list(self.streams_)).items():
-                self.streams_[h].learn(rows, values)
+            for h, rows in self._rows(values, X, list(self.models_)).items():
+                self.models_[h].learn(rows, values)
         return self._move_on(y, values)
 
     def _predict(self, fh: Any, X: pd.DataFrame | None) -> pd.Series:
@@ -119,14 +128,14 @@ class AGPForecaster(BaseForecaster):
         index = self._index(fh)
         outside = np.zeros((len(index), 0)) if X is None else X.loc[index].to_numpy(np.float64)
         return [
-            self._stream(h).predict(np.append(lags, columns)[None])
+            self._model(h).online.predict(np.append(lags, columns))
             for h, columns in zip(self._steps(fh), outside, strict=True)
         ]
 
-    def _stream(self, step: int) -> Stream:
-        if step not in self.streams_:
-            raise ValueError(f"fh must hold steps that fit was told of, {list(self.streams_)}; got {step}: fit again")
-        return self.streams_[step]
+    def _model(self, step: int) -> Beginning:
+        if step not in self.models_:
+            raise ValueError(f"fh must hold steps that fit was told of, {list(self.models_)}; got {step}: fit again")
+        return self.models_[step]
 
     def _steps(self, fh: Any) -> list[int]:
         return [int(step) + 1 for step in fh.to_indexer(self.cutoff)]

@@ -1,80 +1,126 @@
-"""The last T samples and their weights.
+"""The last T samples, and the models that keep them.
 
-A ring of T slots: the newest sample overwrites the oldest. A sample's weight is λ^(t − t_i) inside the window and 0
-once it has left; an empty slot has weight 0, so that every sum over slots is a sum over samples.
+A ring of T slots: the newest sample overwrites the oldest. A model gives each slot a weight, λ^(t − t_i) for a sample
+inside the window and 0 for an empty slot, so that every sum over slots is a sum over samples. Models that see the same
+samples may share one window: their weights differ, not their samples.
 """
 
-from typing import NamedTuple
+import abc
+from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
-from driftgp.loops import only_if
+from driftgp.model import Model, Units
+from driftgp.records import View, floats, whole
 
 
-class Window(eqx.Module):
+class WindowState(View):
     """Samples in a ring of T slots."""
 
-    X: Array  # T×D
-    y: Array  # T×P
-    w: Array  # T, λ^(t − t_i), 0 where empty
-    cursor: Array  # slot that the next sample takes
+    X: np.ndarray = floats("T", "D")
+    y: np.ndarray = floats("T", "P")
+    cursor: int = whole()  # slot that the next sample takes
 
-    @property
-    def size(self) -> int:
-        """Number of slots T."""
-        return self.w.shape[0]
+    def push(self, x: np.ndarray, y: np.ndarray) -> "Leaving":
+        """Put a sample in the place of the oldest, and return what it replaced."""
+        slot = self.cursor
+        leaving = Leaving(slot, self.X[slot].copy(), self.y[slot].copy())
+        self.X[slot], self.y[slot] = x, y
+        self.cursor = (slot + 1) % len(self.X)
+        return leaving
 
+    def put_back(self, leaving: "Leaving") -> None:
+        """Undo a push."""
+        self.cursor = leaving.slot
+        self.X[leaving.slot], self.y[leaving.slot] = leaving.x, leaving.y
 
-class Oldest(NamedTuple):
-    """The sample that the next one replaces; its weight is 0 if the slot is still empty."""
+    def fill(self, X: np.ndarray, y: np.ndarray, decay: float) -> np.ndarray:
+        """Hold the last T rows of a batch; return their weights: 1 for the newest, and λ for every step before it.
 
-    slot: Array
-    x: Array  # D
-    y: Array  # P
-    w: Array
+        Rows without a target are the first to go, and weigh nothing.
+        """
+        N, T = len(X), len(self.X)
+        seen = observed(X, y)  # N
+        rows = np.argsort(seen, kind="stable")[N - min(N, T) :]  # those not seen come first
+        kept = len(rows)
+        self.X[:kept] = np.where(np.isfinite(X[rows]), X[rows], 0.0)
+        self.y[:kept] = np.where(seen[rows, None], y[rows], 0.0)
+        self.cursor = kept % max(T, 1)
+        w = np.zeros(T)
+        w[:kept] = np.where(seen[rows], decay ** (N - 1.0 - rows), 0.0)
+        return w
 
+    def rescale(self, units: Units, here: np.ndarray) -> None:
+        """Express the samples in other units; slots that are not `here` stay empty."""
+        self.X[...] = np.where(here[:, None], units.inputs(self.X), 0.0)
+        self.y[...] = np.where(here[:, None], units.targets(self.y), 0.0)
 
-def fill(X: Array, y: Array, decay: Array, size: int) -> Window:
-    """Window holding the last `size` rows of a batch, the newest with weight 1 and λ for every step before it."""
-    kept = min(X.shape[0], size)
-    observed = jnp.all(jnp.isfinite(X), -1) & jnp.all(jnp.isfinite(y), -1)  # N
-    rows = jnp.argsort(observed, stable=True)[X.shape[0] - kept :]  # rows without a target first: the first to go
-    steps = X.shape[0] - 1 - rows  # since each of them
-    X, y, observed = X[rows], y[rows], observed[rows]
-    w = jnp.where(observed, decay**steps, 0.0).astype(X.dtype)
-    empty = ((0, size - kept), (0, 0))
-    return Window(
-        X=jnp.pad(jnp.where(jnp.isfinite(X), X, 0.0), empty),
-        y=jnp.pad(jnp.where(observed[:, None], y, 0.0), empty),
-        w=jnp.pad(w, empty[0]),
-        cursor=jnp.asarray(kept % max(size, 1), jnp.int32),
-    )
-
-
-def age(window: Window, decay: Array) -> Window:
-    """Let time pass: every weight shrinks by `decay`."""
-    return eqx.tree_at(lambda window: window.w, window, window.w * decay)
-
-
-def oldest(window: Window) -> Oldest:
-    """Return the sample that leaves when the next one comes."""
-    slot = window.cursor
-    return Oldest(slot, window.X[slot], window.y[slot], window.w[slot])
+    def check(self) -> None:
+        """Refuse a cursor outside the ring, and samples that are not finite."""
+        if not 0 <= self.cursor < max(len(self.X), 1):
+            raise ValueError(f"window.cursor must lie in [0, {len(self.X)}); got {self.cursor}")
+        if not (np.isfinite(self.X).all() and np.isfinite(self.y).all()):
+            raise ValueError("window must hold finite samples")
 
 
-def push(window: Window, x: Array, y: Array, observed: Array, weight: Array | float = 1.0) -> Window:
-    """Put a sample, of weight 1 unless told otherwise, in the place of the oldest; without one change nothing."""
+class Leaving(NamedTuple):
+    """The sample that the newest one replaced; zeros if the slot was empty."""
 
-    def put(window: Window) -> Window:
-        slot = window.cursor
-        return Window(
-            X=window.X.at[slot].set(x),
-            y=window.y.at[slot].set(y),
-            w=window.w.at[slot].set(weight),
-            cursor=(slot + 1) % window.size,
-        )
+    slot: int
+    x: np.ndarray  # D
+    y: np.ndarray  # P
 
-    # to write either the new row or the old one, the compiler would copy the window first
-    return only_if(observed, put, window)
+
+def observed(x: np.ndarray, y: np.ndarray) -> Any:
+    """Whether a sample, or each row of a batch, has all its numbers: else only time has passed."""
+    return np.isfinite(x).all(-1) & np.isfinite(y).all(-1)
+
+
+class Windowed(Model):
+    """A model that keeps the last T samples: in a window of its own, or in one that it shares with others."""
+
+    window: int | None  # T
+
+    @abc.abstractmethod
+    def own_dtype(self, inputs: int, outputs: int, *, window: bool) -> np.dtype:
+        """Layout of a state, with its window or without it."""
+
+    @abc.abstractmethod
+    def view_on(self, record: np.ndarray, window: WindowState) -> Any:
+        """The fields of a state whose window lies elsewhere."""
+
+    @abc.abstractmethod
+    def learn_on(
+        self,
+        state: Any,
+        leaving: Leaving | None,
+        x: np.ndarray,
+        y: np.ndarray,
+        elapsed: float,
+        forecast: np.ndarray | None = None,
+    ) -> None:
+        """Learn from a sample that is in the window already, or let time pass where nothing has left it."""
+
+    @abc.abstractmethod
+    def rescale_on(self, state: Any, units: Units) -> None:
+        """Change all but the window to other units."""
+
+    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
+        """Layout of a state with a window of its own."""
+        return self.own_dtype(inputs, outputs, window=True)
+
+    def view(self, record: np.ndarray) -> Any:
+        """The fields of a state with a window of its own."""
+        return self.view_on(record, WindowState(record["window"]))
+
+    def learn(
+        self, state: Any, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
+    ) -> None:
+        """Put the sample into the window, then learn from it."""
+        leaving = state.window.push(x, y) if self.window is not None and observed(x, y) else None
+        self.learn_on(state, leaving, x, y, elapsed, forecast)
+
+    def rescale(self, state: Any, units: Units) -> None:
+        """Samples in other units, then all the rest."""
+        state.window.rescale(units, state.w > 0.0)
+        self.rescale_on(state, units)

@@ -610,7 +610,7 @@ def write_steps(folder):
     parts.mkdir(parents=True, exist_ok=True)
     index, arrays, every = {}, {}, configurations()
     for number, one in enumerate(every):
-        digest = hashlib.sha256(repr(one).replace(", compiled=True", "").encode()).hexdigest()[:16]
+        digest = hashlib.sha256(repr(one).encode()).hexdigest()[:16]
         part = parts / f"{digest}.npz"
         if not part.exists():
             began = time.monotonic()

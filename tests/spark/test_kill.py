@@ -25,11 +25,11 @@ ROOT = Path(__file__).parents[2]
 class Driver:
     """The example job in a process of its own, on what lies in its folder."""
 
-    def __init__(self, folder: Path, compiled: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         program = ROOT / "examples" / "spark_stream.py"
         with (folder / "log").open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, program, folder, "--files=0", f"--compiled={compiled}"],
+                [sys.executable, program, folder, "--files=0"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -68,13 +68,13 @@ def unplan(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def survivor(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Path:
+def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a job that was killed at random moments."""
     folder = tmp_path_factory.mktemp("killed")
     spark_stream.write_files(folder / "incoming", FILES, KEYS)
     moments = random.Random(os.environ.get("DRIFTGP_SEED", "0"))
     for _ in range(KILLS):
-        driver = Driver(folder, compiled)
+        driver = Driver(folder)
         before = committed(folder)
         while committed(folder) == before and driver.process.poll() is None:
             time.sleep(0.05)  # it is in mid-stream once it has committed something
@@ -83,7 +83,7 @@ def survivor(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Path:
         driver.kill()
         print(f"killed {wait:.2f} s after its first commit, {committed(folder)} of {FILES} micro-batches committed")  # noqa: T201
     unplan(folder)
-    Driver(folder, compiled).end()
+    Driver(folder).end()
     return folder
 
 

@@ -2,6 +2,5 @@
 
 from driftgp.adapters.configured import Configured
 from driftgp.adapters.settings import Settings
-from driftgp.adapters.stream import Stream
 
-__all__ = ["Configured", "Settings", "Stream"]
+__all__ = ["Configured", "Settings"]

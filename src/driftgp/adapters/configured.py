@@ -1,6 +1,6 @@
 """The settings of an adapter as arguments: written once, since each library reads them off `__init__`."""
 
-from driftgp.kernels import Covariance
+from driftgp.kernels import Kernel
 
 
 class Configured:
@@ -8,29 +8,32 @@ class Configured:
 
     def __init__(
         self,
-        kernel: str | Covariance = "se",
+        kernel: str | Kernel | None = None,
         *,
-        noise: float = 0.1,
-        inducing: int = 10,
-        window: int = 100,
+        noise: float | None = None,
+        inducing: int | None = None,
+        window: int | None = None,
         forgetting: float | None = None,
-        learn_every: int = 1,
-        prior: float | None = 3.0,
-        warmup_iterations: int = 200,
+        learn_every: int | None = None,
+        prior: float | None = None,
+        warmup_iterations: int | None = None,
         standardize: bool = True,
     ) -> None:
         """Keep the settings; they are checked when a model is made of them.
 
+        Without any, the model is `driftgp.defaults.recommended` for the first 400 rows. With any, it is one AGP in the
+        same wrappers, and what is left out is as in the default. It warms up on as many rows as its window holds.
+
         Args:
-            kernel: an expression such as "linear + matern32", or a kernel with its starting parameters. One that
-                has a lengthscale for each feature fixes their number.
-            noise: starting variance of the noise, as a share of the targets' if these are standardised.
-            inducing: most inducing points M.
-            window: samples kept T.
-            forgetting: λ, the weight of a sample relative to the one after it; by default λ^T = 0.1.
-            learn_every: samples from one gradient step to the next: 1 is AGP, 0 fast-AGP, others the hybrid.
-            prior: standard deviation of each log parameter around its starting value, or None for no prior.
-            warmup_iterations: gradient steps on the batch that the model starts from.
+            kernel: an expression such as "linear + matern32", or a kernel with its starting parameters; linear +
+                squared exponential if left out. One that has a lengthscale for each feature fixes their number.
+            noise: starting variance of the noise, as a share of the targets' if these are standardised; 0.1.
+            inducing: most inducing points M; 10 or 20, by the first rows.
+            window: samples kept T; 100, 200 or 400, by the first rows.
+            forgetting: λ, the weight of a sample relative to the one after it; λ^T = 0.1.
+            learn_every: samples from one gradient step to the next: 1 is AGP, 0 fast-AGP, others the hybrid; 1.
+            prior: standard deviation of each log parameter around its starting value, inf for no prior; 3.
+            warmup_iterations: gradient steps in the warm-up; 200.
             standardize: see features and targets in units of their own spread, which follow the stream.
         """
         self.kernel = kernel

@@ -1,35 +1,37 @@
 """The settings that every adapter takes under the same names, and the model that they describe."""
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-from driftgp.agp import AGP
-from driftgp.expressions import parse_kernel
-from driftgp.kernels import Covariance
-from driftgp.model import Model
-from driftgp.wrappers import Standardize
+import numpy as np
+from numpy.typing import ArrayLike
 
-UNITS = 10  # windows until a sample hardly counts for the units in which the model sees the stream
+from driftgp import checks
+from driftgp.agp import AGP
+from driftgp.beginning import FIRST, Beginning, Plan, by_default
+from driftgp.defaults import LEARNING, kernel, sizes, wrapped
+from driftgp.expressions import parse_kernel
+from driftgp.kernels import Kernel
+from driftgp.wrappers import Calibrated, CarryForward, Guarded
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of an adapter, as the user gave them.
+    """Settings of an adapter, as the user gave them: see `Configured`.
 
     >>> from types import SimpleNamespace
     >>> Settings.of(SimpleNamespace(window=50, verbose=True)).window
     50
     """
 
-    kernel: str | Covariance = "se"
-    noise: float = 0.1
-    inducing: int = 10
-    window: int = 100
+    kernel: str | Kernel | None = None
+    noise: float | None = None
+    inducing: int | None = None
+    window: int | None = None
     forgetting: float | None = None
-    learn_every: int = 1
-    prior: float | None = 3.0
-    warmup_iterations: int = 200
+    learn_every: int | None = None
+    prior: float | None = None
+    warmup_iterations: int | None = None
     standardize: bool = True
 
     @classmethod
@@ -38,27 +40,38 @@ class Settings:
         names = (field.name for field in fields(cls))
         return cls(**{name: getattr(estimator, name) for name in names if hasattr(estimator, name)})
 
-    def model(self, inputs: int) -> Model[Any]:
-        """The model for so many inputs."""
-        model = AGP(
-            parse_kernel(self.kernel, inputs) if isinstance(self.kernel, str) else self.kernel,
-            noise=self.noise,
-            inducing=self.inducing,
-            window=self.window,
-            forgetting=self.forgetting,
-            learn_every=self.learn_every,
-            prior=self.prior,
-            warmup_iterations=self.warmup_iterations,
-        )
-        return Standardize(model, adapt=0.1 ** (1.0 / (UNITS * self.window))) if self.standardize else model
+    def begin(self, X: ArrayLike, y: ArrayLike) -> Beginning:
+        """A model at work on a stream that begins with rows X (N×D; N may be 0) and y (N, or N×P)."""
+        return Beginning(X, y, self.plan, self.first)
 
-    def room(self, inputs: int) -> int:
-        """Columns to keep for so many inputs: the next power of four, so that few shapes are compiled.
+    @property
+    def first(self) -> int:
+        """Rows until the model is chosen for good: enough to fill the window, too."""
+        return FIRST if self.window is None else max(FIRST, checks.whole("window", self.window, 1))
 
-        A column of zeros adds nothing to a distance or a product. A kernel that is no text may count its inputs and
-        gets just as many.
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Plan:
+        """The default model, or an AGP with these settings in the same wrappers, for a stream that begins so."""
+        if self == Settings():
+            return by_default(X, y)
+        model = self._agp(X.shape[1], y)
+        T = model.window or 0
+        return Plan(wrapped(model, T) if self.standardize else CarryForward(Guarded(Calibrated(model))), warmup=T)
 
-        >>> [Settings().room(inputs) for inputs in (1, 2, 4, 5, 24)]
-        [1, 4, 4, 16, 64]
-        """
-        return 4 ** math.ceil(math.log(inputs, 4)) if isinstance(self.kernel, str) else inputs
+    def _agp(self, inputs: int, y: np.ndarray) -> AGP:
+        """What is left out is as in the default."""
+        T, M = sizes(y, inputs)
+        if self.window is not None:
+            T = checks.whole("window", self.window, 1)
+        elif self.inducing is not None:
+            T = max(T, checks.whole("inducing", self.inducing, 1))
+        names = ("noise", "forgetting", "learn_every", "warmup_iterations", "prior")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if self.prior == np.inf:
+            given["prior"] = None
+        M = min(M, T) if self.inducing is None else self.inducing
+        return AGP(self._kernel(inputs), inducing=M, window=T, **LEARNING | given)
+
+    def _kernel(self, inputs: int) -> Kernel:
+        if self.kernel is None:
+            return kernel(inputs)
+        return parse_kernel(self.kernel, inputs) if isinstance(self.kernel, str) else self.kernel

@@ -1,6 +1,5 @@
 """The command `driftgp`: a thin shell around the experiments. A new command is a file here and a line below."""
 
-from importlib import metadata
 from typing import Annotated
 
 import typer
@@ -29,21 +28,19 @@ app.command()(inspect)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"driftgp {_version()}")
+        from driftgp.versions import show_versions
+
+        show_versions()
         raise typer.Exit
-
-
-def _version() -> str:
-    try:
-        return metadata.version("driftgp")
-    except metadata.PackageNotFoundError:
-        return "(not installed: run from its source)"
 
 
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print versions and the engine, and stop."
+        ),
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
@@ -54,6 +51,11 @@ def main() -> None:
     try:
         app()
     except ValueError as error:
+        console.complain(str(error))
+        raise SystemExit(2) from None
+    except ImportError as error:
+        if 'pip install "driftgp[' not in str(error):
+            raise
         console.complain(str(error))
         raise SystemExit(2) from None
     except OSError as error:

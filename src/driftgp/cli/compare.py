@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from driftgp.cli import console, process
+from driftgp.cli import console
 from driftgp.cli.tables import comparison_table
 
 
@@ -23,12 +23,11 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="First seed.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
 ) -> None:
-    """Run AGP and every rival on the toy stream, one step ahead, and print a table."""
-    process.prepare_jax()
-    from driftgp.experiments import compare as experiment
+    """Run AGP and every rival on the toy stream, one step ahead: a table. Most rivals need driftgp[rivals]."""
+    from driftgp.paper import compare as experiment
 
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     count = len(experiment.chosen(names))
-    with console.progress(count * (seeds + 1), "compiling") as report:
+    with console.progress(count * (seeds + 1), "running") as report:
         rows = experiment.compare(names, range(seed, seed + seeds), report)
     comparison_table(rows, range(seed, seed + seeds), as_json)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from driftgp.cli import console, process
+from driftgp.cli import console
 from driftgp.cli.tables import comparison_table
 
 
@@ -49,17 +49,16 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
 ) -> None:
     """Run AGP, fast-AGP, the hybrid and persistence on the toy stream: a table and a picture."""
-    process.prepare_jax()
     from driftgp.data import toy_stream
-    from driftgp.experiments import comparison, settings
-    from driftgp.experiments import demo as experiment
+    from driftgp.paper import comparison, settings
+    from driftgp.paper import demo as experiment
 
     chosen = settings.paper("toy") if paper else settings.printed("toy")
     if relevance is not None:
         chosen["relevance"] = relevance.value
     methods = experiment.methods(chosen)
     streams = [toy_stream(number) for number in range(seed, seed + seeds)]
-    with console.progress(comparison.steps(methods, streams), "compiling") as report:
+    with console.progress(comparison.steps(methods, streams), "running") as report:
         results = comparison.compare(methods, streams, report)
     rows = [asdict(result.row) for result in results.values()]
     comparison_table(rows, range(seed, seed + seeds), as_json)

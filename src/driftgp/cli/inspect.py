@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftgp.cli import console, process
+from driftgp.cli import console
 from driftgp.cli.console import Column
 from driftgp.cli.run import picture
 
@@ -28,7 +28,6 @@ LABELS = {  # where a name alone does not say what a person on call should make 
     "run_missing": "rows without a target",
     "run_carried": "rows with a gap in an input",
     "alarms": "drift alarms",
-    "interval_factor": "intervals stretched by",
     "unit_of_time": "unit of time (the usual time between rows)",
     "residual": "last residual, in standard deviations",
     "residual_mean": "mean residual of late (right: 0)",
@@ -43,10 +42,16 @@ LABELS = {  # where a name alone does not say what a person on call should make 
     "half_life": "half-life, in units of time",
     "renewals": "changes of the model's units",
     "filled": "gaps filled, by input",
+    "limited": "wild values limited, by input",
+    "guarded": "wild targets limited",
+    "weights": "weights of the members",
     "samples": "samples learned from",
     "skipped": "gradient steps skipped",
     "repaired": "factorisations repaired",
 }
+
+
+OF_A_MEMBER = ("half_life", "effective_samples", "window", "inducing_in_use", "noise", "kernel", "skipped")  # on screen
 
 
 def inspect(
@@ -56,7 +61,6 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Say what is in a checkpoint: what the model remembers, how it has done of late, whether something is wrong."""
-    process.prepare_jax()
     from driftgp.runner import read_checkpoint
     from driftgp.runner.bundle import MAGIC
 
@@ -94,12 +98,12 @@ def _facts(saved: Saved, key: str) -> dict[str, Any]:
     lane = saved.lanes[key]
     facts: dict[str, Any] = {"rows_read": saved.rows, "series": len(saved.lanes)}
     facts |= {f"run_{name}": value for name, value in lane.scores.summary().items() if name != "alarms"}
-    if lane.model is None:
+    if lane.model is None or lane.state is None:
         return facts | {"model": "not started", "warmup_rows": len(lane.batch)}
     names = list(lane.features.names)
-    about = describe(lane.model, lane.state) | {"interval_factor": lane.reach.factor}
-    if "filled" in about:
-        about["filled"] = {name: count for name, count in zip(names, about["filled"], strict=True) if count}
+    about = describe(lane.model, lane.state)
+    for counts in {"filled", "limited"} & set(about):
+        about[counts] = {name: count for name, count in zip(names, about[counts], strict=True) if count}
     return facts | {"inputs": names, "unit_of_time": _unit(saved, lane)} | about
 
 
@@ -125,7 +129,10 @@ def _model_checkpoint(data: bytes, plot: Path | None, *, as_json: bool) -> None:
 
 
 def _print(facts: dict[str, Any], title: str) -> None:
-    rows = [{"name": _label(name), "value": _short(value)} for name, value in facts.items()]
+    rows = [{"name": _label(name), "value": _short(value)} for name, value in facts.items() if name != "members"]
+    for k, member in enumerate(facts.get("members", ()), start=1):
+        shown = {name: member[name] for name in OF_A_MEMBER if name in member}
+        rows.append({"name": f"member {k}", "value": f"{member['model']}: {_short(shown)}"})
     console.print_table([Column("name", "what"), Column("value", "value")], rows, title=title, caption="")
 
 
@@ -137,7 +144,8 @@ def _short(value: Any) -> str:
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.5g}"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_short(part)}" for name, part in value.items() if name != "is") or "–"
+        named = (f"{name.replace('_', ' ')} {_short(part)}" for name, part in value.items() if name != "is")
+        return ", ".join(named) or "–"
     if isinstance(value, list):
         text = ", ".join(_short(part) for part in value[:12])
         return f"{text}, … ({len(value)})" if len(value) > 12 else text
@@ -158,5 +166,5 @@ def _draw(saved: Saved, key: str, facts: dict[str, Any], path: Path) -> None:
     lane = saved.lanes[key]
     if lane.model is None:
         raise ValueError("the model has not started yet: there is nothing to draw")
-    plots.save(plots_run.health_figure(facts, list(lane.history.targets), key or saved.settings.target), path)
+    plots.save(plots_run.health_figure(facts, lane.history.targets.tolist(), key or saved.settings.target), path)
     console.remark(f"wrote {path}")

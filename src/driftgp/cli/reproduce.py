@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from driftgp.cli import console, process
+from driftgp.cli import console
 from driftgp.cli.console import Column
 
 if TYPE_CHECKING:
-    from driftgp.experiments.report import Section
-    from driftgp.experiments.reproduce import Plan
-    from driftgp.experiments.summary import Summary
+    from driftgp.paper.report import Section
+    from driftgp.paper.reproduce import Plan
+    from driftgp.paper.summary import Summary
 
 COLUMNS = (
     Column("experiment", "experiment"),
@@ -86,12 +86,14 @@ def reproduce(
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
 ) -> None:
-    """Reproduce the paper's tables and figures. An interrupted run goes on where it stopped."""
+    """Reproduce the paper's tables and figures. An interrupted run goes on where it stopped.
+
+    Most rivals need driftgp[rivals]; without it, name methods that do not.
+    """
     chosen_zones, chosen_hours = _zones(zones), _numbers("hours", hours, 1, 24) if hours else None
     chosen_seeds, names, chosen_series = _seeds(seeds), _names(methods), _series(what, series)
-    process.prepare_jax()
-    from driftgp.experiments import environment, reproduce
-    from driftgp.experiments.tasks import HOURS, Selection
+    from driftgp.paper import environment, reproduce
+    from driftgp.paper.tasks import HOURS, Selection
 
     selection = Selection(chosen_seeds, chosen_zones, chosen_hours or HOURS, data, chosen_series)
     experiments = reproduce.chosen(what.value, selection, names)
@@ -108,15 +110,11 @@ def reproduce(
 
 
 def _run(plans: list[Plan], jobs: int, minutes: float) -> None:
-    """Run what is missing of one experiment: compile everything first, then method by method."""
-    from driftgp.experiments import batch
-
-    missing = [(plan, left) for plan in plans if (left := plan.missing())]
-    programs = batch.programs([job for _, left in missing for job in left])
-    if programs:
-        with console.progress(len(programs), "compiling") as done:
-            batch.prepare(programs, jobs, lambda: done("compiling"))
-    for plan, left in missing:
+    """Run what is missing of one experiment, method by method."""
+    for plan in plans:
+        left = plan.missing()
+        if not left:
+            continue
         with console.progress(len(left), plan.label) as done:
             plan.run(left, partial(done, plan.label), jobs, minutes)
 
@@ -134,7 +132,7 @@ def _show(lines: list[Summary], as_json: bool) -> None:
 
 
 def _write(sections: list[Section], output: Path, markdown: Path | None, name: str) -> None:
-    from driftgp.experiments import report
+    from driftgp.paper import report
 
     heading = report.BEYOND if name in _REPORTS.values() else report.PAPER
     markdown = markdown or output / f"{name}.md"
@@ -195,7 +193,7 @@ def _series(what: What, options: list[str] | None) -> tuple[str, ...] | None:
         raise ValueError(
             f"series are those of beyond and trials; {what.value} has seeds, zones or hours; got {options!r}"
         )
-    from driftgp.experiments.beyond_streams import SERIES
+    from driftgp.paper.beyond_streams import SERIES
 
     known = {name.casefold(): name for name in SERIES}
     for name in names:

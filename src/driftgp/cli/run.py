@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftgp.cli import console, process
+from driftgp.cli import console
 from driftgp.cli.console import Column
 from driftgp.cli.demo import _picture_file as check_picture
 
@@ -39,6 +39,7 @@ ON_SCREEN = ("series", "rows", "predicted", "rmse", "mae", "coverage", "width", 
 OF_SERIES = ("series", "predicted", "relative", "rmse", "mae", "coverage", "alarms")
 SERIES_SHOWN = 20
 INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
+NAMED = "Model by name: each of these means --model agp where no model is named"
 EVERY = 1000  # rows between checkpoints of a file; a live stream has one after every row
 
 
@@ -95,12 +96,6 @@ def run(
         str | None,
         typer.Option(help="Column of times, or date,hour.", show_default="first column of dates", rich_help_panel=TIME),
     ] = None,
-    half_life: Annotated[
-        str | None,
-        typer.Option(
-            help="Time (7d, 36h) or rows until a sample counts half.", show_default="by --window", rich_help_panel=TIME
-        ),
-    ] = None,
     horizon: Annotated[
         int | None, typer.Option(help="Rows ahead: a target is known so late.", show_default="1", rich_help_panel=TIME)
     ] = None,
@@ -108,26 +103,33 @@ def run(
     model: Annotated[
         str | None,
         typer.Option(
-            help="agp, fast, hybrid, exact, fitc, svgp, w-vsgp, agp-vsi, persistence, mean.",
-            show_default="agp",
+            help="default, agp, fast, hybrid, persistence, mean; with driftgp\\[rivals]: exact, fitc, svgp, w-vsgp, "
+            "agp-vsi.",
+            show_default="default",
             rich_help_panel=MODEL,
         ),
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(help="Such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=MODEL),
-    ] = None,
-    inducing: Annotated[
-        int | None, typer.Option(help="Most inducing points.", show_default="40", rich_help_panel=MODEL)
-    ] = None,
-    window: Annotated[
-        int | None, typer.Option(help="Rows that a model remembers.", show_default="300", rich_help_panel=MODEL)
     ] = None,
     level: Annotated[
         float | None, typer.Option(help="Level of the intervals.", show_default="0.95", rich_help_panel=MODEL)
     ] = None,
     warmup: Annotated[
         int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100", rich_help_panel=MODEL)
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=NAMED),
+    ] = None,
+    inducing: Annotated[
+        int | None, typer.Option(help="Most inducing points.", show_default="40", rich_help_panel=NAMED)
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Rows that a model remembers.", show_default="300", rich_help_panel=NAMED)
+    ] = None,
+    half_life: Annotated[
+        str | None,
+        typer.Option(
+            help="Time (7d, 36h) or rows until a sample counts half.", show_default="by --window", rich_help_panel=NAMED
+        ),
     ] = None,
     missing: Annotated[
         str | None,
@@ -141,12 +143,12 @@ def run(
         str | None, typer.Option(help="Malformed rows: stop or skip.", show_default="stop", rich_help_panel=INPUTS)
     ] = None,
     standardise: Annotated[
-        bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.", rich_help_panel=MODEL)
+        bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.", rich_help_panel=NAMED)
     ] = None,
     calibrate: Annotated[
         bool | None,
         typer.Option(
-            "--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.", rich_help_panel=MODEL
+            "--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.", rich_help_panel=NAMED
         ),
     ] = None,
     output: Annotated[
@@ -180,14 +182,16 @@ def run(
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.", rich_help_panel=FILES)] = False,
 ) -> None:
-    """Predict each row of a table before learning from it: predictions, intervals, a summary, a picture."""
+    """Predict each row of a table before learning from it: predictions, intervals, a summary, a picture.
+
+    The default model is the one that driftgp recommends for a series by its first rows.
+    """
     chosen = {
         name: value
         for name, value in locals().items()
         if name not in ("file", "output", "plot", "checkpoint", "every", "config", "summary", "as_json")
         and value is not None
     }
-    process.prepare_jax()
     from driftgp.data.rows import open_rows
     from driftgp.runner import settings_from
 
@@ -263,7 +267,7 @@ class _Job:
         rows = 0 if self.runner.live else count_rows(self.file)
         try:
             if rows > self.at_first:
-                with console.progress(rows - self.at_first, "compiling") as report:
+                with console.progress(rows - self.at_first, "predicting") as report:
                     self._through(blocks, report)
             else:
                 self._through(blocks, lambda _doing, _rows: None)
@@ -309,7 +313,7 @@ class _Job:
         if series:  # of all together it would be a share of the differences between series too
             total["relative"] = statistics.median(own["relative"] for own in series)
         read = self.runner.rows - self.at_first
-        pace = f"{read} rows in {seconds:.1f} s, compiling included" if read else "no new rows"
+        pace = f"{read} rows in {seconds:.1f} s" if read else "no new rows"
         if self.on_screen:
             console.remark(f"RMSE {total['rmse']:.4g}, coverage {total['coverage']:.1%}; {pace}")
         elif as_json:
@@ -321,9 +325,12 @@ class _Job:
             console.print_table(
                 [column for column in EVERYTHING if column.key in columns],
                 [*series[:SERIES_SHOWN], total],
-                title=f"{self.settings.target} by {self.settings.model}, {self._ahead()} ahead",
+                title=f"{self.settings.target} by {self._model()}, {self._ahead()} ahead",
                 caption=f"{pace}{more}\ncoverage: share of targets in their {self.settings.level:.0%} interval{note}",
             )
+
+    def _model(self) -> str:
+        return "the default model" if self.settings.model == "default" else str(self.settings.model)
 
     def _ahead(self) -> str:
         return "one row" if self.settings.horizon == 1 else f"{self.settings.horizon} rows"

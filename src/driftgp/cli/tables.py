@@ -28,5 +28,5 @@ def comparison_table(rows: Iterable[Mapping[str, Any]], seeds: range, as_json: b
         rows,
         title=f"Toy stream, 401 samples one step ahead, {averaged}",
         caption="coverage: share of samples within 2 standard deviations of the mean\n"
-        "a step: in the compiled loop; a call: predict and update, sample by sample; the quickest pass of up to 15",
+        "a step: all samples in one call; a call: predict and update, sample by sample; the quickest pass of up to 15",
     )

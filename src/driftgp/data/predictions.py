@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from driftgp.data.rows import as_moment, csv_rows
 from driftgp.data.stream import Floats
+from driftgp.extras import needs
 from driftgp.files import write_atomically
 
 NUMBERS = ("mean", "low", "high", "actual")
@@ -98,7 +99,8 @@ def journal_of(output: Path) -> Path:
 
 def make_parquet(output: Path) -> None:
     """Make a Parquet file of its journal."""
-    import polars as pl
+    with needs("writing Parquet files", extra="cli"):
+        import polars as pl
 
     kinds = {"line": pl.Int64(), **dict.fromkeys(NUMBERS, pl.Float64())}
     table = pl.read_csv(journal_of(output), infer_schema=False)

@@ -14,6 +14,8 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
+from driftgp.extras import needs
+
 FORMATS = ("%m/%d/%Y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")
 BLANK = frozenset({"", "na", "nan", "n/a", "null", "none"})
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -191,7 +193,8 @@ def count_rows(path: str) -> int:
     """About how many rows a file has: its rows, or its lines below the header; 0 where to count is to read."""
     suffix = Path(path).suffix.lower()
     if suffix == ".parquet":
-        import polars as pl
+        with needs("reading Parquet files", extra="cli"):
+            import polars as pl
 
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
     if suffix in (".xlsx", ".xls"):

@@ -19,14 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftgp.data.stream import Floats
+from driftgp.extras import needs
 
-try:
+with needs("reading data files", extra="cli"):
     import fastexcel
     import polars as pl
-except ImportError as error:
-    raise ImportError(
-        f"reading data files needs {error.name}, which is not installed: install the extra driftgp[cli]"
-    ) from error
 
 WORKBOOKS = (".xlsx", ".xls")
 TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y", "%m/%d/%Y %H:%M")

@@ -1,47 +1,39 @@
-"""Many models as one: a model of the contract for every key, their states in stacks, their steps compiled loops."""
+"""Many models as one: a model of the contract for every key, their states in one array, their rows in one call."""
 
-import json
 import os
+import threading
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
-import jax
 import numpy as np
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 from driftgp import checks
+from driftgp.defaults import recommended
+from driftgp.essence import Essence
 from driftgp.files import write_atomically
-from driftgp.fingerprint import portrait
 from driftgp.fleet import keys as naming
 from driftgp.fleet import stored
-from driftgp.fleet.blocks import Blocks, Place
+from driftgp.fleet.clock import Clock
 from driftgp.fleet.keys import Key
+from driftgp.fleet.stack import START, Stack
+from driftgp.fleet.stored import Stored
 from driftgp.model import Layout, Model, State, checked_batch, checked_inputs, checked_rows
-from driftgp.packing import Packing, pack, packing_of
-from driftgp.prediction import Prediction
+from driftgp.predictions import Forecast
+from driftgp.settings_json import model_of, plain
 
 __all__ = ["Fleet", "Key"]
 
-S = TypeVar("S", bound=State)
 
-# Rows of the pretended warm-up from which a state's shapes are found: enough for every model to start.
-_ROWS = 16
-
-
-class Sample(NamedTuple):
-    """Rows of data."""
-
-    X: Any  # N×D
-    y: Any  # N, or N×P
-    elapsed: Any  # N
-
-
-class Fleet(Generic[S]):
+class Fleet:
     """A model for every key, each as if it were alone.
 
     A key is there from the first row that it is updated with; it starts cold, or where `warm` left the common state.
-    Rows of one key are taken in the order in which they stand. All the cores that the process may use are used.
+    Rows of one key are taken in the order in which they stand. The compiled engine uses all the cores that the process
+    may use. Several threads may share a fleet: their calls take turns. An interrupted call leaves each key after some
+    whole number of its rows; how many is not known, so go on from a fleet that was saved.
 
     >>> from driftgp import FastAGP
     >>> fleet = Fleet(FastAGP(inducing=4, window=16))
@@ -52,70 +44,90 @@ class Fleet(Generic[S]):
     ['north', 'south']
     """
 
-    def __init__(self, model: Model[S]) -> None:
-        """Take a model: any of the contract, wrappers included."""
-        self.model = model
-        self._portrait = json.loads(json.dumps(portrait(model)))
-        self._places: dict[Key, Place] = {}
-        self._times: dict[Key, float] = {}
-        self._layout: Layout | None = None  # until the first rows come
-        self._stacks: Blocks | None = None
+    def __init__(self, model: Model | None = None) -> None:
+        """Take a model, wrappers included.
+
+        Without one it is `driftgp.recommended`: for the batch that `warm` is given or, cold, for the number of inputs
+        and outputs of the first rows.
+        """
+        self._model = model
+        self._stack: Stack | None = None  # until the first rows come
+        self._slots: dict[Key, int] = {}
+        self._clock = Clock()
         self._warm = False
+        self._lock = threading.RLock()
 
     # ---- what it holds -----------------------------------------------------------------------------------------------
 
     @property
+    def model(self) -> Model:
+        """The model of every key."""
+        if self._model is None:
+            raise ValueError("the fleet has no model yet: update it or warm it up first, or give it one")
+        return self._model
+
+    @property
     def keys(self) -> list[Key]:
         """Keys in the order of their coming."""
-        return list(self._places)
+        with self._lock:
+            return list(self._slots)
 
     def __len__(self) -> int:
         """How many keys there are."""
-        return len(self._places)
+        return len(self._slots)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._places
+        return key in self._slots
 
-    def state(self, key: Key) -> S:
-        """State of one key, as `Model` gives and takes it."""
-        (place,) = self._known([key])
-        state: S = self._blocks.tree(place)
-        return state
+    def __repr__(self) -> str:
+        return f"<Fleet of {len(self)} keys: {'no model yet' if self._model is None else type(self._model).__name__}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are the model and the bytes."""
+        with self._lock:
+            return _revived, (self._model, None if self._stack is None else self.to_bytes())
+
+    def state(self, key: Key) -> State:
+        """State of one key, a copy, as `Model` gives and takes it."""
+        with self._lock:
+            (slot,) = self._known([key])
+            return self._states.state(slot)
 
     def times(self, keys: Iterable[Key]) -> np.ndarray:
         """Time of each key's last row; NaN where the key is unknown or no time was given."""
-        return np.array([self._times.get(key, np.nan) for key in naming.checked(keys)], float)
+        with self._lock:
+            return self._clock.last(naming.checked(keys))
 
-    def fresh(self) -> "Fleet[S]":
+    def fresh(self) -> "Fleet":
         """Return a fleet without keys that starts them as this one does."""
-        other = Fleet(self.model)
-        if self._layout is not None:
-            other._begin(self._layout, self._blocks.packing, self._blocks.start, warm=self._warm)
+        other = Fleet(self._model)
+        with self._lock:
+            if self._stack is not None:
+                other._begin(self._stack.state(START), warm=self._warm)
         return other
 
     # ---- predict and learn -------------------------------------------------------------------------------------------
 
     def warm(self, X: ArrayLike, y: ArrayLike) -> None:
         """Have keys that come from now on start from what `Model.init` makes of a batch, N×D and N (or N×P)."""
-        X, y = checked_batch(X, y, gaps=self.model.fills_gaps)
-        if self._layout is not None:
-            X, y, _ = checked_rows(self._layout, X, y, 1.0)
-        self._begin_from(self.model.init(X, y), warm=True)
+        with self._lock:
+            X, y = checked_batch(X, y, gaps=self._fills_gaps)
+            if self._stack is not None:
+                checked_rows(self._stack.layout, X, y, 1.0)
+            model = recommended(X, y) if self._model is None else self._model
+            self._begin(model.init(X, y), warm=True)
 
-    def predict(self, keys: Iterable[Key], X: ArrayLike) -> Prediction:
+    def predict(self, keys: Iterable[Key], X: ArrayLike) -> Forecast:
         """Distribution of new targets at the rows of X, N×D, each by the model of its key.
 
         A key that was not seen yet is predicted by the state that it would start from, and does not become known.
         """
-        X = checks.inputs("X", X, None if self._layout is None else self._layout.inputs, gaps=self.model.fills_gaps)
-        listed = naming.checked(keys, X.shape[0])
-        layout = self._layout_for(X, np.zeros(0))
-        X = checked_inputs(layout, X)
-        different, which = naming.codes(listed)
-        places = [self._places[key] if key in self._places else self._blocks.unknown() for key in different]
-        y = np.zeros((X.shape[0], *layout.target_shape), X.dtype)
-        prediction: Prediction = self._blocks.look(places, which, Sample(X, y, np.zeros(X.shape[0], X.dtype)))
-        return prediction
+        with self._lock:
+            X = checks.inputs("X", X, self._inputs, gaps=self._fills_gaps)
+            listed = naming.checked(keys, X.shape[0])
+            X = checked_inputs(self._layout_for(X, np.zeros(0)), X)
+            slots = np.fromiter((self._slots.get(key, START) for key in listed), np.int64, len(listed))
+            return self._states.run(slots, X)
 
     def update(self, keys: Iterable[Key], X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> None:
         """Learn from rows X (N×D) and y (N or N×P), each by the model of its key.
@@ -124,137 +136,122 @@ class Fleet(Generic[S]):
         each is one unit after the one before, and so is the first row of a key. Where y is NaN, time passes and nothing
         is learned.
         """
-        self.evaluate(keys, X, y, time)  # one program for both: a state has the same bits however it was reached
+        self.evaluate(keys, X, y, time)
 
-    def evaluate(self, keys: Iterable[Key], X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Prediction:
+    def evaluate(self, keys: Iterable[Key], X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Forecast:
         """Do what `update` does, and return what was predicted of each row before it was learned from."""
-        X = checks.inputs("X", X, None if self._layout is None else self._layout.inputs, gaps=self.model.fills_gaps)
-        listed = naming.checked(keys, X.shape[0])
-        y = checks.real("y", y)
-        if self._layout is None:
-            X, y = checked_batch(X, y, gaps=self.model.fills_gaps)
-        if X.shape[0] == 0:
-            raise ValueError(f"X must have at least one row; got shape {X.shape}")
-        different, which = naming.codes(listed)
-        self._one_kind(different)
-        elapsed, last = self._elapsed(different, which, time)
-        if self._layout is not None:
-            checked_rows(self._layout, X, y, elapsed)
-        rows = Sample(*checked_rows(self._layout_for(X, y), X, y, elapsed))
-        places = [self._place(key) for key in different]
-        prediction: Prediction = self._blocks.step(places, which, rows)
-        self._note_times(different, last)
-        return prediction
-
-    def _elapsed(
-        self, different: list[Key], which: np.ndarray, time: ArrayLike | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Time since the same key's row before, and the time of each key's last row."""
-        last = np.array([self._times.get(key, np.nan) for key in different], float)
-        if time is None:
-            return np.ones(which.size), last + np.bincount(which, minlength=len(different))
-        now = checks.targets("time", time, which.shape).astype(np.float64)
-        if np.isnan(now).any():
-            raise ValueError(f"time must not be missing; got NaN in row {int(np.isnan(now).argmax())}")
-        order = np.argsort(which, kind="stable")
-        key, at = which[order], now[order]
-        before = np.where(np.diff(key, prepend=-1) > 0, last[key], np.roll(at, 1))
-        passed = np.where(np.isnan(before), 1.0, at - before)
-        if (passed < 0.0).any():
-            first = int((passed < 0.0).argmax())
-            raise ValueError(
-                f"time must not run backwards within a key; row {order[first]} of key {different[key[first]]!r} has "
-                f"{at[first]:g} after {before[first]:g}: sort the rows, or leave out those that came too late"
-            )
-        last[key] = at  # of several assignments the last one holds
-        return passed[np.argsort(order)], last
-
-    def _note_times(self, keys: list[Key], times: np.ndarray) -> None:
-        known = np.flatnonzero(~np.isnan(times)).tolist()
-        self._times.update({keys[i]: float(times[i]) for i in known})
+        with self._lock:
+            X = checks.inputs("X", X, self._inputs, gaps=self._fills_gaps)
+            listed = naming.checked(keys, X.shape[0])
+            y = checks.real("y", y)
+            if self._stack is None:
+                X, y = checked_batch(X, y, gaps=self._fills_gaps)
+            if X.shape[0] == 0:
+                raise ValueError(f"X must have at least one row; got shape {X.shape}")
+            different, which = naming.codes(listed)
+            naming.one_kind(different, self._slots)
+            elapsed, last = self._clock.elapsed(different, which, time)
+            rows = checked_rows(self._layout_for(X, y), X, y, elapsed)
+            prediction = self._states.run(self._slots_for(different)[which], *rows)
+            self._clock.note(different, last)
+            return prediction
 
     # ---- beginning ---------------------------------------------------------------------------------------------------
 
     @property
-    def _blocks(self) -> Blocks:
-        if self._stacks is None:
+    def _states(self) -> Stack:
+        if self._stack is None:
             raise ValueError("the fleet has no keys and no shapes yet: update it or warm it up first")
-        return self._stacks
+        return self._stack
+
+    @property
+    def _inputs(self) -> int | None:
+        return None if self._stack is None else self._stack.layout.inputs
+
+    @property
+    def _fills_gaps(self) -> bool:
+        """Whether inputs may be NaN, as they may with the recommended model."""
+        return self._model is None or self._model.fills_gaps
 
     def _layout_for(self, X: np.ndarray, y: np.ndarray) -> Layout:
         """Layout of the states; with the first rows that come, the fleet begins cold."""
-        if self._layout is None:
-            empty = np.zeros((0, X.shape[1]), X.dtype), np.zeros((0, *y.shape[1:]), X.dtype)
-            return self._begin_from(self.model.init(*empty), warm=False)
-        return self._layout
+        if self._stack is None:
+            model = recommended(X[:0], y[:0]) if self._model is None else self._model
+            self._begin(_cold(model, Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None)), warm=False)
+        return self._states.layout
 
-    def _begin_from(self, start: S, *, warm: bool) -> Layout:
-        with jax.enable_x64(True):
-            return self._begin(start.layout, packing_of(start), pack(start), warm=warm)
-
-    def _begin(self, layout: Layout, packing: Packing, start: Any, *, warm: bool) -> Layout:
-        self._layout, self._warm = layout, warm
-        if self._stacks is None:
-            stacked = self.model.stacked(packing)
-            self._stacks = Blocks(_predict, _predict_and_learn, self.model, packing, start, stacked)
+    def _begin(self, start: State, *, warm: bool) -> None:
+        """Start keys from this state from now on; the first such state also gives the fleet its shapes."""
+        if self._stack is None:
+            self._stack = Stack(start)
         else:
-            self._stacks.restart(start)
-        return layout
+            self._stack.restart(start)
+        self._model, self._warm = start.model, warm
 
-    def _place(self, key: Key) -> Place:
-        if key not in self._places:
-            self._places[key] = self._blocks.admit()
-        return self._places[key]
+    def _slots_for(self, keys: list[Key]) -> np.ndarray:
+        """Slots of keys; new ones are given theirs."""
+        new = [key for key in keys if key not in self._slots]
+        self._slots.update(zip(new, self._states.begin(len(new)), strict=True))
+        return np.fromiter((self._slots[key] for key in keys), np.int64, len(keys))
 
-    def _known(self, keys: Iterable[Key]) -> list[Place]:
+    def _known(self, keys: Iterable[Key]) -> list[int]:
         listed = naming.checked(keys)
-        unknown = [key for key in listed if key not in self._places]
+        unknown = [key for key in listed if key not in self._slots]
         if unknown:
             raise ValueError(f"keys must be those of the fleet; it has no {unknown[0]!r}")
-        return [self._places[key] for key in listed]
-
-    def _one_kind(self, keys: list[Key]) -> None:
-        there = next(iter(self._places), None)
-        if there is not None and keys and type(there) is not type(keys[0]):
-            raise ValueError(
-                f"keys must be all text or all whole numbers; got {keys[0]!r}, and the fleet has {there!r}"
-            )
+        return [self._slots[key] for key in listed]
 
     # ---- bytes -------------------------------------------------------------------------------------------------------
 
     def evict(self, keys: Iterable[Key]) -> dict[Key, bytes]:
         """Take keys out of the fleet and return the bytes of each, with which `admit` brings it back."""
-        listed = list(dict.fromkeys(naming.checked(keys)))
-        places = self._known(listed)
-        if not listed:
-            return {}
-        states = self._blocks.read(places)
-        evicted = {
-            key: self._seal([key], tuple(rows[i : i + 1] for rows in states), start=False)
-            for i, key in enumerate(listed)
-        }
-        self._blocks.release(places)
-        for key in listed:
-            del self._places[key]
-            self._times.pop(key, None)
-        return evicted
+        with self._lock:
+            listed = list(dict.fromkeys(naming.checked(keys)))
+            slots = self._known(listed)
+            model = None if self._model is None else plain(self._model)
+            evicted = {key: self._seal(model, [key], [slot]) for key, slot in zip(listed, slots, strict=True)}
+            for key in listed:
+                del self._slots[key]
+            self._clock.forget(listed)
+            if slots:
+                self._states.release(slots)
+            return evicted
 
     def admit(self, evicted: Mapping[Key, bytes] | bytes) -> None:
         """Bring keys back: those of a mapping that `evict` gave, or all of a fleet's bytes."""
-        parts = [evicted] if isinstance(evicted, (bytes, bytearray, memoryview)) else evicted.values()
-        opened = [stored.unseal(self._portrait, bytes(part)) for part in parts]
-        for part in opened:
-            self._check_admitted(part)
-        for part in opened:
-            self._admit(part)
+        given = evicted.values() if isinstance(evicted, Mapping) else [evicted]
+        with self._lock:
+            opened = [stored.opened(bytes(part)) for part in given]
+            if not opened:
+                return
+            model = model_of("fleet", opened[0].model, self._model)
+            self._check_admitted(model, opened)
+            parts = Essence(model, opened[0].layout) if self._stack is None else self._stack.essence
+            readers = [stored.Reader(parts, part) for part in opened]
+            stack, warm = self._stack, self._warm
+            if stack is None:
+                start = readers[0].start()
+                stack, warm = Stack(_cold(model, parts.layout) if start is None else start), start is not None
+            names = [key for part in opened for key in part.keys.names]
+            slots = stack.admit(chain.from_iterable(reader.states() for reader in readers), len(names))
+            self._model, self._stack, self._warm = model, stack, warm  # all or nothing
+            self._slots.update(zip(names, slots, strict=True))
+            for part in opened:
+                self._clock.note(*part.keys)
 
     def to_bytes(self, *, start: bool = True) -> bytes:
         """Return the whole fleet as bytes, with the state that new keys start from unless told otherwise."""
-        return self._seal(self.keys, self._blocks.read(list(self._places.values())), start=start and self._warm)
+        with self._lock:
+            slots = [*self._slots.values(), START] if start and self._warm else list(self._slots.values())
+            return self._seal(plain(self._states.model), self.keys, slots)
 
     @classmethod
-    def from_bytes(cls, model: Model[S], data: bytes) -> "Fleet[S]":
-        """Return the fleet that `to_bytes` was called on, or refuse bytes that are none of this model's."""
+    def from_bytes(cls, model: Model | None, data: bytes) -> "Fleet":
+        """Return the fleet that `to_bytes` was called on, or refuse bytes that are none of this model's.
+
+        Without a model it is the one that the bytes describe; one with a part that is not in the library has to be
+        given.
+        """
         fleet = cls(model)
         fleet.admit(data)
         return fleet
@@ -264,54 +261,38 @@ class Fleet(Generic[S]):
         write_atomically(path, self.to_bytes())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], model: Model[S]) -> "Fleet[S]":
-        """Read a fleet of this model from a file."""
+    def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Fleet":
+        """Read a fleet from a file, as `from_bytes` does from bytes."""
         try:
             return cls.from_bytes(model, Path(path).read_bytes())
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 
-    def _seal(self, keys: list[Key], states: tuple[np.ndarray, ...], *, start: bool) -> bytes:
-        assert self._layout is not None  # noqa: S101
-        begun = self._blocks.start if start else None
-        return stored.seal(self._portrait, stored.Stored(self._layout, keys, self.times(keys), states, begun))
+    def _seal(self, model: Any, keys: list[Key], slots: list[int]) -> bytes:
+        stack = self._states
+        named = stored.Keys(keys, self._clock.last(keys))
+        return stored.seal(stack.essence, model, named, map(stack.record, slots), started=len(slots) > len(keys))
 
-    def _check_admitted(self, part: stored.Stored) -> None:
-        if self._layout not in (None, part.layout):
-            raise ValueError(f"fleet to admit must have the layout {self._layout}; it has {part.layout}")
-        self._one_kind(part.keys)
-        there = [key for key in part.keys if key in self._places]
+    def _check_admitted(self, model: Model, opened: list[Stored]) -> None:
+        layout = opened[0].layout if self._stack is None else self._stack.layout
+        for part in opened:
+            if part.model != opened[0].model:
+                model_of("fleet", part.model, model)
+            if part.layout != layout:
+                raise ValueError(f"fleet to admit must have the layout {layout}; it has {part.layout}")
+            naming.one_kind(part.keys.names, self._slots)
+        names = [key for part in opened for key in part.keys.names]
+        there = [key for key in names if key in self._slots]
         if there:
             raise ValueError(f"keys to admit must not be in the fleet; {there[0]!r} is: evict it first")
-        packing = self._packing(part.layout) if self._stacks is None else self._stacks.packing
-        expected = list(zip(packing.dtypes, packing.sizes, strict=True))
-        if [(str(rows.dtype), rows.shape[1]) for rows in part.states] != expected:
-            raise ValueError(f"fleet to admit is damaged: its states are not those of {type(self.model).__name__}")
-
-    def _packing(self, layout: Layout) -> Packing:
-        """How a state of this layout packs, found by tracing the start of the model without running it."""
-        X = jax.ShapeDtypeStruct((_ROWS, layout.inputs), layout.dtype)
-        y = jax.ShapeDtypeStruct((_ROWS, *layout.target_shape), layout.dtype)
-        with jax.enable_x64(True):
-            return packing_of(jax.eval_shape(self.model.init, X, y))
-
-    def _admit(self, part: stored.Stored) -> None:
-        layout = part.layout
-        if self._layout is None and part.start is not None:
-            self._begin(layout, self._packing(layout), part.start, warm=True)
-        elif self._layout is None:
-            self._layout_for(np.zeros((0, layout.inputs), layout.dtype), np.zeros((0, *layout.target_shape)))
-        places = [self._place(key) for key in part.keys]
-        self._blocks.write(places, part.states)
-        self._times.update(
-            {key: time for key, time in zip(part.keys, part.times.tolist(), strict=True) if time == time}
-        )
+        if len(set(names)) < len(names):
+            raise ValueError("keys to admit must not come twice")
 
 
-def _predict(model: Model[Any], state: Any, row: Sample) -> Prediction:
-    prediction: Prediction = jax.tree.map(lambda leaf: leaf[0], model.predict(state, row.X[None]))
-    return prediction
+def _cold(model: Model, layout: Layout) -> State:
+    """The state before the first row."""
+    return model.init(np.zeros((0, layout.inputs)), np.zeros((0, *layout.target_shape)))
 
 
-def _predict_and_learn(model: Model[Any], state: Any, row: Sample) -> tuple[Any, Prediction]:
-    return model.update(state, row.X, row.y, row.elapsed), _predict(model, state, row)
+def _revived(model: Model | None, data: bytes | None) -> Fleet:
+    return Fleet(model) if data is None else Fleet.from_bytes(model, data)

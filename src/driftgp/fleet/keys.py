@@ -15,7 +15,7 @@ def checked(keys: Iterable[Any], rows: int | None = None) -> list[Key]:
     ['a', 'b', 'a']
     """
     if isinstance(keys, (str, bytes, int)):
-        raise ValueError(f"keys must be a list or an array, one key a row; got {keys!r}")
+        raise ValueError(f"keys must be a list or an array, one key per row; got {keys!r}")
     listed = keys.tolist() if hasattr(keys, "tolist") else list(keys)
     if not isinstance(listed, list) or rows not in (None, len(listed)):
         raise ValueError(f"keys must have {rows} entries, one for each row of X; got {np.shape(listed)}")
@@ -45,3 +45,10 @@ def codes(keys: list[Key]) -> tuple[list[Key], np.ndarray]:
     seen: dict[Key, int] = {}
     which = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(keys))
     return list(seen), which
+
+
+def one_kind(keys: list[Key], fleet: Iterable[Key]) -> None:
+    """Refuse numbers in a fleet of text, and text in a fleet of numbers."""
+    there = next(iter(fleet), None)
+    if there is not None and keys and type(there) is not type(keys[0]):
+        raise ValueError(f"keys must be all text or all whole numbers; got {keys[0]!r}, and the fleet has {there!r}")

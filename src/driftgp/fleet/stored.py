@@ -1,84 +1,120 @@
 """A fleet as bytes, and back: bit for bit the same, and quick, since a state store may ask for it after every batch.
 
-The payload of its envelope are the states' bytes as they are in memory, one dtype after another.
+The payload of its envelope is the essential part of each state, one after another as they are in memory, and then,
+compressed, the bits in which the rest of some of them differs from what follows from its essential part: see
+`essence.py`.
 """
 
 import json
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftgp import essence, gate
 from driftgp.envelope import Envelope
-from driftgp.fingerprint import first_difference
+from driftgp.essence import WORD, Essence
 from driftgp.fleet.keys import Key, checked
-from driftgp.model import Layout
+from driftgp.model import Layout, State
 
-VERSION = 1
+VERSION = 2
 _ENVELOPE = Envelope("fleet", b"\x89drfleet", VERSION, largest_header=1 << 30)
 
 
+class Keys(NamedTuple):
+    """What is known of each key besides its state."""
+
+    names: list[Key]
+    times: np.ndarray  # of each one's last row, NaN where none was given
+
+
 class Stored(NamedTuple):
-    """What the bytes of a fleet hold."""
+    """The bytes of a fleet, opened."""
 
+    model: Any  # its settings
     layout: Layout
-    keys: list[Key]
-    times: np.ndarray  # of each key's last row, NaN where none was given
-    states: tuple[np.ndarray, ...]  # one row a key for every dtype
-    start: tuple[np.ndarray, ...] | None  # the state that new keys start from
+    keys: Keys
+    started: bool  # whether the state that new keys start from follows those of the keys
+    differing: dict[int, str]  # states that are more than follows from their essential part, and their digests
+    payload: memoryview
 
 
-def seal(portrait: Any, stored: Stored) -> bytes:
-    """Return all of it as bytes."""
-    vectors = [stored.states] if stored.start is None else [stored.states, stored.start]
+def seal(parts: Essence, model: Any, keys: Keys, records: Iterable[np.ndarray], *, started: bool) -> bytes:
+    """Return all of it as bytes; `records` (of shape () each) are the states in the order of the keys."""
+    essentials, differences, differing = [], [], []
+    for i, record in enumerate(records):
+        cut = parts.cut(record)
+        essentials.append(essence.to_bytes(cut.essential))
+        if cut.difference.any():
+            differences.append(essence.to_bytes(cut.difference))
+            differing.append([i, essence.digest_of(essence.words_of(record.reshape(1)))])
     header = {
-        "layout": asdict(stored.layout),
-        "model": portrait,
-        "keys": stored.keys,
-        "times": [None if np.isnan(time) else time for time in stored.times.tolist()],
-        "start": stored.start is not None,
-        "vectors": [[str(rows.dtype), rows.shape[1]] for rows in stored.states],
+        "layout": asdict(parts.layout),
+        "model": model,
+        "keys": keys.names,
+        "times": [None if np.isnan(time) else time for time in keys.times.tolist()],
+        "started": started,
+        "differing": differing,
     }
     text = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 1)
-    return _ENVELOPE.seal(text, [_bytes_of(rows) for part in vectors for rows in part])
+    rest = [zlib.compress(b"".join(differences), 1)] if differences else []
+    return _ENVELOPE.seal(text, [*essentials, *rest])
 
 
-def _bytes_of(array: np.ndarray) -> memoryview:
-    little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
-    return little.reshape(-1).view(np.uint8).data
-
-
-def unseal(portrait: Any, data: bytes) -> Stored:
-    """Return what `seal` was given, or refuse bytes that are not whole or are of another model."""
+def opened(data: bytes) -> Stored:
+    """Return what `seal` was given, as far as it can be read without the model."""
     header, payload = _ENVELOPE.open(data)
-    difference = first_difference(header.get("model"), portrait)
-    if difference is not None:
-        raise ValueError(f"fleet is of another model: {difference}")
     try:
         return _stored(header, payload)
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"fleet is damaged: its header is not complete ({error})") from error
 
 
 def _stored(header: dict[str, Any], payload: memoryview) -> Stored:
-    keys = checked(header["keys"])
+    names = checked(header["keys"])
     times = np.array([np.nan if time is None else time for time in header["times"]], float)
-    counts = [len(keys), 1] if header["start"] else [len(keys)]
-    cuts = [(count, np.dtype(dtype), size) for count in counts for dtype, size in header["vectors"]]
-    ends = np.cumsum([count * dtype.itemsize * size for count, dtype, size in cuts]).tolist()
-    if ends[-1:] != [len(payload)] or times.shape != (len(keys),):
-        raise ValueError("fleet is damaged: its parts do not add up")
-    arrays = [
-        np.ndarray((count, size), dtype.newbyteorder("<"), payload, end - count * dtype.itemsize * size)
-        for (count, dtype, size), end in zip(cuts, ends, strict=True)
-    ]
-    arrays = [array.astype(array.dtype.newbyteorder("="), copy=False) for array in arrays]
-    parts = len(header["vectors"])
-    return Stored(
-        layout=Layout(**header["layout"]),
-        keys=keys,
-        times=times,
-        states=tuple(arrays[:parts]),
-        start=tuple(row[0] for row in arrays[parts:]) if header["start"] else None,
-    )
+    if times.shape != (len(names),) or len(set(names)) != len(names):
+        raise ValueError("one time for each key, and no key twice")
+    differing = {int(i): str(digest) for i, digest in header["differing"]}
+    if len(differing) != len(header["differing"]) or type(header["started"]) is not bool:
+        raise ValueError("no state twice")
+    layout = gate.layout_from(header["layout"])
+    return Stored(header["model"], layout, Keys(names, times), header["started"], differing, payload)
+
+
+class Reader:
+    """The states in the bytes of a fleet, as rows of words. Each passes the gate as it is read."""
+
+    def __init__(self, parts: Essence, stored: Stored) -> None:
+        """Take opened bytes, once the model is known; refuse those whose parts do not add up."""
+        self._parts, self._digests = parts, stored.differing
+        self._keys, self._started = len(stored.keys.names), stored.started
+        count = self._keys + self._started
+        size = count * parts.size * WORD.itemsize
+        if not all(0 <= i < count for i in stored.differing) or len(stored.payload) < size:
+            raise ValueError("fleet is damaged: its parts do not add up")
+        self._essentials = essence.from_bytes(stored.payload[:size], parts.size)
+        self._differences = dict(zip(stored.differing, _differences(parts, stored, stored.payload[size:]), strict=True))
+
+    def states(self) -> Iterator[np.ndarray]:
+        """Those of the keys, in their order."""
+        return map(self._state, range(self._keys))
+
+    def start(self) -> State | None:
+        """The one that new keys start from, if it was stored."""
+        return self._parts.state(self._state(self._keys)) if self._started else None
+
+    def _state(self, i: int) -> np.ndarray:
+        return self._parts.join(self._essentials[i], self._differences.get(i), self._digests.get(i)).words
+
+
+def _differences(parts: Essence, stored: Stored, block: memoryview) -> np.ndarray:
+    if not stored.differing and not block:
+        return np.zeros((0, parts.rest), np.uint64)
+    try:
+        data = essence.inflated(block, len(stored.differing) * parts.rest * WORD.itemsize)
+    except ValueError as error:
+        raise ValueError(f"fleet is damaged: {error}") from error
+    return essence.from_bytes(data, parts.rest)

@@ -1,25 +1,50 @@
-"""The methods that the paper compares with, and some that it left out: each obeys the model contract."""
+"""The methods that the paper compares with, and some that it left out: each obeys the model contract.
 
-from driftgp.rivals.exact_window import ExactWindow
-from driftgp.rivals.fitc import DTC, FITC
-from driftgp.rivals.krlst import KRLST
-from driftgp.rivals.osgp import OSGP
-from driftgp.rivals.persistence import LastKMean, Persistence
-from driftgp.rivals.svgp import SVGP
-from driftgp.rivals.vsi import AGPVSI, VSI, WVSGP
-from driftgp.rivals.wiski import WISKI
+All but KRLS-T are written in JAX, which `pip install "driftgp[rivals]"` brings; each is imported when it is asked for.
+"""
 
-__all__ = [
-    "AGPVSI",
-    "DTC",
-    "FITC",
-    "KRLST",
-    "OSGP",
-    "SVGP",
-    "VSI",
-    "WISKI",
-    "WVSGP",
-    "ExactWindow",
-    "LastKMean",
-    "Persistence",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from driftgp.rivals.exact_window import ExactWindow
+    from driftgp.rivals.fitc import DTC, FITC
+    from driftgp.rivals.jax_kernel import JaxKernel
+    from driftgp.rivals.krlst import KRLST
+    from driftgp.rivals.osgp import OSGP
+    from driftgp.rivals.svgp import SVGP
+    from driftgp.rivals.vsi import AGPVSI, VSI, WVSGP
+    from driftgp.rivals.wiski import WISKI
+
+__all__ = ["AGPVSI", "DTC", "FITC", "KRLST", "OSGP", "SVGP", "VSI", "WISKI", "WVSGP", "ExactWindow", "JaxKernel"]
+
+_MODULES = {
+    "AGPVSI": "vsi",
+    "DTC": "fitc",
+    "ExactWindow": "exact_window",
+    "FITC": "fitc",
+    "JaxKernel": "jax_kernel",
+    "KRLST": "krlst",
+    "OSGP": "osgp",
+    "SVGP": "svgp",
+    "VSI": "vsi",
+    "WISKI": "wiski",
+    "WVSGP": "vsi",
+}
+_EXTRA = {"jax", "jaxlib", "equinox", "optax"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'driftgp.rivals' has no attribute {name!r}; it has {', '.join(__all__)}")
+    try:
+        module = import_module(f"driftgp.rivals.{_MODULES[name]}")
+    except ModuleNotFoundError as error:
+        if error.name in _EXTRA:
+            raise ImportError(f'{name} needs {error.name}: pip install "driftgp[rivals]"') from error
+        raise
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

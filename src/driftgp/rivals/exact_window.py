@@ -22,13 +22,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from driftgp import bound
-from driftgp.kernels import Covariance
-from driftgp.learning import Hyperparameters
-from driftgp.model import Units
-from driftgp.prediction import Gaussian
+from driftgp.rivals import jax_bound as bound
+from driftgp.rivals.base import Normal
+from driftgp.rivals.jax_learning import Hyperparameters
+from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.windowed import Fit, WindowedModel, WindowedState
-from driftgp.window import Window
 
 
 class Exact(NamedTuple):
@@ -39,9 +37,9 @@ class Exact(NamedTuple):
 
 
 class ExactWindow(WindowedModel):
-    """Exact GP on the last T samples, λ-weighted, with a few gradient steps a sample.
+    """Exact GP on the last T samples, λ-weighted, with a few gradient steps per sample.
 
-    Settings: those of `WindowedModel`. By default one fresh Adam step at rate 0.05 a sample, and λ^T = 0.1.
+    Settings: those of `WindowedModel`. By default one fresh Adam step at rate 0.05 per sample, and λ^T = 0.1.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 30)[:, None]
@@ -51,11 +49,11 @@ class ExactWindow(WindowedModel):
     True
     """
 
-    def __init__(self, kernel: Covariance | None = None, **shared: Any) -> None:
+    def __init__(self, kernel: Any = None, **shared: Any) -> None:
         """Take the settings of `WindowedModel`."""
         super().__init__(kernel, **shared)
 
-    def begin(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:  # noqa: ARG002
+    def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:  # noqa: ARG002
         """Nothing but hyperparameters is learned."""
         return (), ()
 
@@ -63,11 +61,15 @@ class ExactWindow(WindowedModel):
         """Every sample of the window takes part as it is."""
         return fit
 
-    def rescale_fit(self, fit: Fit, units: Units) -> Fit:  # noqa: ARG002
+    def fit_in_units(self, fit: Fit, units: Units) -> Fit:  # noqa: ARG002
         """Hyperparameters are shares of a unit and stay."""
         return fit
 
-    def climb(self, fit: Fit, memory: Window, rate: Array, iterations: int) -> Fit:
+    def derived(self) -> tuple[str, ...]:
+        """The posterior."""
+        return "posterior_L", "posterior_alpha"
+
+    def climb(self, fit: Fit, memory: Window, rate: float, iterations: int) -> Fit:
         """Gradient steps on the evidence."""
 
         def objective(h: Hyperparameters, _: Any) -> Array:
@@ -83,14 +85,14 @@ class ExactWindow(WindowedModel):
         a = _solve_upper(f.L, f.half[..., None])[..., 0].T  # T×P
         return Exact(f.L, jnp.sqrt(memory.w)[:, None] * a / h.noise), repairs
 
-    def forecast(self, state: WindowedState, X: Array) -> Gaussian:
+    def look(self, state: WindowedState, X: Array) -> Normal:
         """Mean and variance of the exact process."""
         h, q = state.hyperparameters, state.posterior
         Kxs = h.kernel(state.window.X, X)  # T×N
         scaled = jnp.broadcast_to(jnp.sqrt(state.window.w)[:, None] * Kxs, (*q.L.shape[:1], *Kxs.shape))
         explained = jnp.sum(bound.solve_lower(q.L, scaled) ** 2, -2).T / h.noise  # N×P
         latent = jnp.maximum(h.kernel(X)[:, None] - explained, 0.0)
-        return Gaussian(Kxs.T @ q.alpha, latent + h.noise, jnp.broadcast_to(h.noise, latent.shape))
+        return Normal(Kxs.T @ q.alpha, latent + h.noise, jnp.broadcast_to(h.noise, latent.shape))
 
 
 def whitened(h: Hyperparameters, memory: Window) -> tuple[Array, Array]:
@@ -105,7 +107,7 @@ class _Factors(NamedTuple):
 
 
 def _factorise(K: Array, z: Array, beta: Array) -> tuple[_Factors, Array]:
-    L, repairs = bound.cholesky(jnp.eye(K.shape[0], dtype=K.dtype) + beta[:, None, None] * K)
+    L, repairs = bound.cholesky(jnp.eye(K.shape[0]) + beta[:, None, None] * K)
     return _Factors(L, bound.solve_lower(L, z.T[..., None])[..., 0]), repairs
 
 
@@ -132,7 +134,7 @@ def _evidence_backward(residuals: tuple[Any, ...], dF: Array) -> tuple[Array, Ar
     """∂F/∂K̃ = ½β (β aaᵀ − B⁻¹), ∂F/∂z = −β a, and by K̃a = (z − a)/β: ∂F/∂β = ½ (n − T + tr B⁻¹)/β − ½ aᵀa."""
     f, n, beta = residuals
     T = f.L.shape[-1]
-    identity = jnp.broadcast_to(jnp.eye(T, dtype=f.L.dtype), f.L.shape)
+    identity = jnp.broadcast_to(jnp.eye(T), f.L.shape)
     inverse_B = _solve_upper(f.L, bound.solve_lower(f.L, identity))  # P×T×T; measured faster than L⁻ᵀ times L⁻¹
     a = _solve_upper(f.L, f.half[..., None])[..., 0].T  # T×P
     dK = 0.5 * ((a * beta**2) @ a.T - jnp.sum(beta[:, None, None] * inverse_B, 0))

@@ -25,15 +25,14 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from driftgp import inducing, variational
-from driftgp.bound import Posterior
-from driftgp.inducing import Inducing
-from driftgp.kernels import Covariance
-from driftgp.learning import Hyperparameters
-from driftgp.model import Units
+from driftgp.rivals import jax_inducing as inducing
+from driftgp.rivals import variational
+from driftgp.rivals.jax_bound import Posterior
+from driftgp.rivals.jax_inducing import Inducing
+from driftgp.rivals.jax_learning import Hyperparameters
+from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.sparse import SparseModel
 from driftgp.rivals.windowed import Fit, points_of
-from driftgp.window import Window
 
 
 class ProjectedProcess(SparseModel):
@@ -41,7 +40,7 @@ class ProjectedProcess(SparseModel):
 
     independent: bool = eqx.field(static=True)
 
-    def __init__(self, kernel: Covariance | None = None, *, independent: bool, **shared: Any) -> None:
+    def __init__(self, kernel: Any = None, *, independent: bool, **shared: Any) -> None:
         """Take the settings.
 
         Args:
@@ -52,7 +51,7 @@ class ProjectedProcess(SparseModel):
         super().__init__(kernel, **shared)
         self.independent = bool(independent)
 
-    def begin(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
+    def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
         """Place the inducing points."""
         points = self.place(h, memory, filled)
         return (points.U,), self.beginning(points)
@@ -65,7 +64,7 @@ class ProjectedProcess(SparseModel):
         """The posterior follows from the window."""
         return moved
 
-    def climb(self, fit: Fit, memory: Window, rate: Array, iterations: int) -> Fit:
+    def climb(self, fit: Fit, memory: Window, rate: float, iterations: int) -> Fit:
         """Gradient steps on the evidence."""
 
         def objective(h: Hyperparameters, free: tuple[Array]) -> Array:
@@ -86,7 +85,7 @@ class ProjectedProcess(SparseModel):
         A = inverse_L @ inducing.cross(h.kernel, points_of(fit), memory.X)  # M×T
         p = self._projection(A, h, memory)
         alpha = inverse_L.T @ jnp.einsum("pij,pi->jp", p.inverse_L_B, p.c)  # M×P
-        return Posterior(inverse_L, p.inverse_L_B @ inverse_L, alpha, repairs), repairs
+        return Posterior(inverse_L, p.inverse_L_B @ inverse_L, alpha), repairs
 
     def _projection(self, A: Array, h: Hyperparameters, memory: Window) -> "Projection":
         # Rounding may leave less than nothing unexplained where an inducing point is at a sample.
@@ -108,7 +107,7 @@ def project(A: Array, d: Array, memory: Window, noise: Array) -> Projection:
     excess = memory.w * d / noise[:, None]  # P×T
     r = memory.w / (noise[:, None] * (1.0 + excess))
     scaled = A * r[:, None, :]  # P×M×T
-    inverse_L_B = variational.inverse_root(jnp.eye(A.shape[0], dtype=A.dtype) + scaled @ A.T)
+    inverse_L_B = variational.inverse_root(jnp.eye(A.shape[0]) + scaled @ A.T)
     return Projection(excess, r, inverse_L_B, jnp.einsum("pij,pjt,tp->pi", inverse_L_B, scaled, memory.y))
 
 
@@ -121,11 +120,11 @@ def evidence(p: Projection, memory: Window, noise: Array) -> Array:
     return constant + log_determinant + independent + quadratic
 
 
-def FITC(kernel: Covariance | None = None, **settings: Any) -> ProjectedProcess:
+def FITC(kernel: Any = None, **settings: Any) -> ProjectedProcess:
     """FITC: given the inducing values, samples are independent and keep their own variance."""
     return ProjectedProcess(kernel, independent=True, **settings)
 
 
-def DTC(kernel: Covariance | None = None, **settings: Any) -> ProjectedProcess:
+def DTC(kernel: Any = None, **settings: Any) -> ProjectedProcess:
     """DTC: given the inducing values, the function is known at every sample."""
     return ProjectedProcess(kernel, independent=False, **settings)

@@ -11,12 +11,11 @@ is no product of one along each axis (Matérn) is replaced by that product.
 
 import math
 from functools import reduce
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array, lax
-
-from driftgp.kernels import Covariance
 
 
 class Grid(eqx.Module):
@@ -47,7 +46,7 @@ def axis_weights(grid: Grid, X: Array) -> list[Array]:
     weight goes to those three.
     """
     nodes = jnp.arange(-1, grid.size + 1)
-    left, right = jnp.asarray([3.0, -3.0, 1.0], X.dtype), jnp.asarray([1.0, -3.0, 3.0], X.dtype)
+    left, right = jnp.asarray([3.0, -3.0, 1.0]), jnp.asarray([1.0, -3.0, 3.0])
     weights = []
     for x, lower, upper in zip(X.T, grid.lower, grid.upper, strict=True):
         position = jnp.clip((x - lower) / (upper - lower), 0.0, 1.0) * (grid.size - 1)
@@ -74,7 +73,7 @@ def _convolution(s: Array) -> Array:
 # ---- the kernel on the grid ------------------------------------------------------------------------------------------
 
 
-def axis_grams(grid: Grid, kernel: Covariance) -> list[Array]:
+def axis_grams(grid: Grid, kernel: Any) -> list[Array]:
     """K₁, K₂: Gram matrices of the axes, whose Kronecker product is K."""
     origin = 0.5 * (grid.lower + grid.upper)
     grams = []
@@ -86,7 +85,7 @@ def axis_grams(grid: Grid, kernel: Covariance) -> list[Array]:
     return grams
 
 
-def gram(grid: Grid, kernel: Covariance, X: Array) -> Array:
+def gram(grid: Grid, kernel: Any, X: Array) -> Array:
     """W K Wᵀ for a few samples, N×N: the product over the axes of the interpolated Gram matrices."""
     pairs = zip(axis_weights(grid, X), axis_grams(grid, kernel), strict=True)
     return reduce(jnp.multiply, [w @ K @ w.T for w, K in pairs])

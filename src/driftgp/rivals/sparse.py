@@ -1,7 +1,7 @@
 """What the rivals with inducing points have in common: M slots, their first filling, and the forecast.
 
 Inducing inputs move by gradient, all of them, with the hyperparameters. Where inputs march on, as time does, a few
-steps a sample may be too slow, and a point left far behind has no gradient any more. Every `renew` samples the oldest
+steps per sample may be too slow, and a point left far behind has no gradient any more. Every `renew` samples the oldest
 point can therefore be put at the newest sample. A slot that is still free (cold start) is taken by the first samples
 that the points in use do not explain.
 """
@@ -14,17 +14,18 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
-from driftgp import bound, checks, inducing, settings
-from driftgp.inducing import Inducing
-from driftgp.kernels import Covariance
-from driftgp.learning import Hyperparameters
-from driftgp.loops import only_if
-from driftgp.model import Units
-from driftgp.prediction import Gaussian
+from driftgp import checks
+from driftgp.rivals import jax_bound as bound
+from driftgp.rivals import jax_inducing as inducing
+from driftgp.rivals import settings
+from driftgp.rivals.base import Normal
+from driftgp.rivals.jax_inducing import PLACEMENTS, Inducing
+from driftgp.rivals.jax_learning import Hyperparameters
+from driftgp.rivals.jax_window import Units, Window
+from driftgp.rivals.loops import only_if
 from driftgp.rivals.windowed import Fit, WindowedModel, WindowedState, points_of
-from driftgp.window import Window
 
 
 class SparseModel(WindowedModel):
@@ -34,9 +35,9 @@ class SparseModel(WindowedModel):
     number of samples since the last renewal.
     """
 
-    absolute_jitter: Array
-    novelty: Array
-    inducing_inputs: Array | None
+    absolute_jitter: float
+    novelty: float
+    inducing_inputs: np.ndarray | None
     inducing: int = eqx.field(static=True)
     placement: str = eqx.field(static=True)
     renew: int = eqx.field(static=True)
@@ -44,15 +45,15 @@ class SparseModel(WindowedModel):
 
     def __init__(
         self,
-        kernel: Covariance | None = None,
+        kernel: Any = None,
         *,
         inducing: int = 10,
         inducing_inputs: ArrayLike | None = None,
         placement: str = "greedy",
         learn_inducing: bool = True,
         renew: int | None = None,
-        novelty: ArrayLike = 0.01,
-        absolute_jitter: ArrayLike = 0.0,
+        novelty: float = 0.01,
+        absolute_jitter: float = 0.0,
         **shared: Any,
     ) -> None:
         """Take the settings that all sparse models share.
@@ -73,16 +74,20 @@ class SparseModel(WindowedModel):
         """
         super().__init__(kernel, **shared)
         self.inducing = checks.whole("inducing", inducing, 1)
-        self.inducing_inputs = settings.inducing_inputs(inducing_inputs, self.inducing)
-        self.placement = checks.choice("placement", placement, ("greedy", "recent"))
+        self.inducing_inputs = settings.first_inputs(inducing_inputs, self.inducing)
+        self.placement = checks.choice("placement", placement, PLACEMENTS)
         self.renew = max(self.window // self.inducing, 1) if renew is None else checks.whole("renew", renew, 0)
         self.learn_inducing = bool(learn_inducing)
         self.novelty = checks.between("novelty", novelty, 0.0, 1.0, open_low=False)
         self.absolute_jitter = checks.between("absolute_jitter", absolute_jitter, 0.0, np.inf, open_low=False)
 
+    def derived(self) -> tuple[str, ...]:
+        """The posterior."""
+        return "posterior_inverse_L", "posterior_C", "posterior_alpha"
+
     def place(self, h: Hyperparameters, memory: Window, filled: int) -> Inducing:
         """First inducing points."""
-        return settings.place(self.inducing_inputs, self.placement, h.kernel, memory, filled, self.inducing)
+        return inducing.place(self.inducing_inputs, self.placement, h.kernel, memory, filled, self.inducing)
 
     def beginning(self, points: Inducing) -> tuple[Array, Array]:
         """The first entries of `fit.rest`."""
@@ -92,20 +97,15 @@ class SparseModel(WindowedModel):
         """Kuu and Kux; the inducing inputs have a derivative only if they are learned."""
         if not self.learn_inducing:
             points = replace(points, U=lax.stop_gradient(points.U))
-        return inducing.grams(h.kernel, points, X, self.relative_jitter(X), self._absolute(X))
+        return inducing.grams(h.kernel, points, X, self.jitter, self.absolute_jitter)
 
     def gram(self, fit: Fit) -> Array:
         """Kuu."""
-        points = points_of(fit)
-        jitters = self.relative_jitter(points.U), self._absolute(points.U)
-        return inducing.gram(fit.hyperparameters.kernel, points, *jitters)
+        return inducing.gram(fit.hyperparameters.kernel, points_of(fit), self.jitter, self.absolute_jitter)
 
     def root(self, fit: Fit) -> tuple[Array, Array]:
         """L⁻¹ of Kuu, and the repairs that its factorisation needed."""
         return bound.inverse_root(self.gram(fit))
-
-    def _absolute(self, like: Array) -> Array:
-        return jnp.asarray(self.absolute_jitter, like.dtype)
 
     @abc.abstractmethod
     def move(self, fit: Fit, U: Array) -> Fit:
@@ -135,7 +135,7 @@ class SparseModel(WindowedModel):
         U, used = jnp.where(admit, grown.U, points.U), jnp.where(admit, grown.used, points.used)
         return replace(fit, free=(U, *fit.free[1:]), rest=(used, *fit.rest[1:]))
 
-    def rescale_fit(self, fit: Fit, units: Units) -> Fit:
+    def fit_in_units(self, fit: Fit, units: Units) -> Fit:
         """Move the points to where they are in other units; what is known of their values comes from `revalue`."""
         U, *others = fit.free
         moved = replace(fit, free=(jnp.where(fit.rest[0][:, None], units.inputs(U), 0.0), *others))
@@ -145,9 +145,9 @@ class SparseModel(WindowedModel):
     def revalue(self, fit: Fit, moved: Fit, units: Units) -> Fit:
         """Express in other units what a fit knows of the inducing values; in `moved` the points have moved already."""
 
-    def forecast(self, state: WindowedState, X: Array) -> Gaussian:
+    def look(self, state: WindowedState, X: Array) -> Normal:
         """Mean and variance from the inducing values (eq. q_f*)."""
         h = state.hyperparameters
         Kus = inducing.cross(h.kernel, points_of(state.fit), X)  # M×N
         mean, latent = bound.predict(state.posterior, Kus, h.kernel(X))
-        return Gaussian(mean, latent + h.noise, jnp.broadcast_to(h.noise, mean.shape))
+        return Normal(mean, latent + h.noise, jnp.broadcast_to(h.noise, mean.shape))

@@ -26,18 +26,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from jax.typing import ArrayLike
 
-from driftgp import bound, checks, variational
-from driftgp.bound import Posterior
-from driftgp.inducing import Inducing
-from driftgp.kernels import Covariance
-from driftgp.learning import Hyperparameters
-from driftgp.model import Units
+from driftgp import checks
+from driftgp.rivals import jax_bound as bound
+from driftgp.rivals import settings, variational
+from driftgp.rivals.jax_bound import Posterior
+from driftgp.rivals.jax_inducing import Inducing
+from driftgp.rivals.jax_learning import Hyperparameters
+from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.sparse import SparseModel
+from driftgp.rivals.variational import Natural
 from driftgp.rivals.windowed import Fit, points_of, unforgetting
-from driftgp.variational import Natural
-from driftgp.window import Window
 
 
 class Batch(NamedTuple):
@@ -59,19 +58,19 @@ class SVGP(SparseModel):
     True
     """
 
-    natural_rate: Array
-    seed: Array
+    natural_rate: float
+    seed: np.ndarray
     batch: int = eqx.field(static=True)
 
     def __init__(
         self,
-        kernel: Covariance | None = None,
+        kernel: Any = None,
         *,
         batch: int = 32,
-        natural_rate: ArrayLike = 0.3,
-        seed: ArrayLike = 0,
+        natural_rate: float = 0.3,
+        seed: int = 0,
         iterations: int = 10,
-        rate: ArrayLike = 0.01,
+        rate: float = 0.01,
         restart: bool = False,
         **shared: Any,
     ) -> None:
@@ -82,7 +81,7 @@ class SVGP(SparseModel):
             batch: samples in a mini-batch b.
             natural_rate: ρ, the size of the natural-gradient step.
             seed: of the random mini-batches, a whole number.
-            iterations: mini-batches a sample.
+            iterations: mini-batches per sample.
             rate: Adam's rate.
             restart: start Adam afresh at every sample, or carry its averages along, which mini-batches need.
             shared: settings of `SparseModel` and `WindowedModel`.
@@ -90,13 +89,13 @@ class SVGP(SparseModel):
         super().__init__(kernel, iterations=iterations, rate=rate, restart=restart, **unforgetting(shared))
         self.batch = min(checks.whole("batch", batch, 1), self.window)
         self.natural_rate = checks.between("natural_rate", natural_rate, 0.0, 1.0)
-        self.seed = _seed(seed)
+        self.seed = settings.random_seed(seed)
 
-    def begin(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
+    def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
         """Begin with q at the prior."""
         points, M, P = self.place(h, memory, filled), self.inducing, h.noise.shape[0]
-        precision = jnp.broadcast_to(jnp.eye(M, dtype=memory.w.dtype), (P, M, M))
-        q = Natural(precision, jnp.zeros((M, P), memory.w.dtype))
+        precision = jnp.broadcast_to(jnp.eye(M), (P, M, M))
+        q = Natural(precision, jnp.zeros((M, P)))
         return (points.U,), (*self.beginning(points), q, jax.random.PRNGKey(self.seed))
 
     def move(self, fit: Fit, U: Array) -> Fit:
@@ -115,7 +114,7 @@ class SVGP(SparseModel):
         natural = Natural(natural.precision, jnp.einsum("pij,jp->ip", natural.precision, m))
         return replace(moved, rest=(used, age, natural, key))
 
-    def climb(self, fit: Fit, memory: Window, rate: Array, iterations: int) -> Fit:
+    def climb(self, fit: Fit, memory: Window, rate: float, iterations: int) -> Fit:
         """One mini-batch after another."""
 
         def iteration(fit: Fit, _: None) -> tuple[Fit, None]:
@@ -133,7 +132,7 @@ class SVGP(SparseModel):
         Kuu, Kux = self.grams(h, points_of(fit), batch.X)
         A = variational.inverse_root(Kuu) @ Kux  # M×b
         target = variational.optimum(A, batch.w, batch.y, h.noise)
-        rho = jnp.asarray(self.natural_rate, A.dtype)
+        rho = self.natural_rate
         stepped = jax.tree.map(lambda old, new: (1.0 - rho) * old + rho * new, q, target)
         finite = jnp.all(jnp.isfinite(stepped.precision)) & jnp.all(jnp.isfinite(stepped.shift))
         kept: Natural = jax.tree.map(lambda new, old: jnp.where(finite, new, old), stepped, q)
@@ -154,16 +153,7 @@ class SVGP(SparseModel):
         """Predictions follow from q alone."""
         inverse_L, repairs = self.root(fit)
         q = variational.from_natural(fit.rest[2])
-        return variational.posterior(q, inverse_L, repairs), repairs
-
-
-def _seed(value: ArrayLike) -> Any:
-    if isinstance(value, jax.core.Tracer):
-        return value
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu" or np.any((array < 0) | (array >= 2**32)):
-        raise ValueError(f"seed must be a whole number from 0 to 2**32 − 1; got {value!r}")
-    return array.astype(np.uint32)
+        return variational.posterior(q, inverse_L), repairs
 
 
 def draw(key: Array, memory: Window, size: int) -> Batch:
@@ -172,8 +162,8 @@ def draw(key: Array, memory: Window, size: int) -> Batch:
     The largest of independent uniform numbers, one a slot, are a sample without replacement.
     """
     filled = memory.w > 0.0
-    lots = jnp.where(filled, jax.random.uniform(key, filled.shape, memory.w.dtype), -1.0)
+    lots = jnp.where(filled, jax.random.uniform(key, filled.shape), -1.0)
     chosen = lax.top_k(lots, size)[1]  # an empty slot, if it comes to that, has weight 0
     n = jnp.sum(filled)
     scale = n / jnp.maximum(jnp.minimum(n, size), 1)
-    return Batch(memory.X[chosen], memory.y[chosen], memory.w[chosen] * scale.astype(memory.w.dtype))
+    return Batch(memory.X[chosen], memory.y[chosen], memory.w[chosen] * scale)

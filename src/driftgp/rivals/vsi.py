@@ -8,7 +8,7 @@ inducing values u = L v is climbed,
 
 by Adam, in m, R, the inducing inputs, the kernel's parameters and the noise, from the last sample's solution.
 R is lower triangular with a positive diagonal (learned as its logarithm). AGP-VSI has w_i = λ^age; w-VSGP is the same
-with λ = 1. Both took 50 iterations a sample in the paper. The expected log-likelihood has a closed form for Gaussian
+with λ = 1. Both took 50 iterations per sample in the paper. The expected log-likelihood has a closed form for Gaussian
 noise; the published runs scored log N(y_i | m_i, v_i + σ²) in its place (`score="predictive"`), which is no bound on
 the evidence.
 
@@ -25,18 +25,17 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
-from driftgp import bound, checks, variational
-from driftgp.bound import Posterior
-from driftgp.inducing import Inducing
-from driftgp.kernels import Covariance
-from driftgp.learning import Hyperparameters
-from driftgp.model import Units
+from driftgp import checks
+from driftgp.rivals import jax_bound as bound
+from driftgp.rivals import variational
+from driftgp.rivals.jax_bound import Posterior
+from driftgp.rivals.jax_inducing import Inducing
+from driftgp.rivals.jax_learning import Hyperparameters
+from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.sparse import SparseModel
+from driftgp.rivals.variational import SCORES, Score, Whitened
 from driftgp.rivals.windowed import Fit, unforgetting
-from driftgp.variational import SCORES, Score, Whitened
-from driftgp.window import Window
 
 
 class VSI(SparseModel):
@@ -49,11 +48,11 @@ class VSI(SparseModel):
 
     def __init__(
         self,
-        kernel: Covariance | None = None,
+        kernel: Any = None,
         *,
         score: Score = "expected",
         iterations: int = 50,
-        rate: ArrayLike = 0.01,
+        rate: float = 0.01,
         renew: int | None = 0,
         **shared: Any,
     ) -> None:
@@ -62,7 +61,7 @@ class VSI(SparseModel):
         Args:
             kernel: covariance with its starting parameters; squared exponential by default.
             score: "expected" log-likelihood, or the "predictive" one of the published runs.
-            iterations: Adam iterations a sample.
+            iterations: Adam iterations per sample.
             rate: Adam's rate.
             renew: as in `SparseModel`, but none by default: in the paper the gradient alone moves the points.
             shared: settings of `SparseModel` and `WindowedModel`.
@@ -70,12 +69,10 @@ class VSI(SparseModel):
         super().__init__(kernel, iterations=iterations, rate=rate, renew=renew, **shared)
         self.score = checks.choice("score", score, SCORES)  # type: ignore[assignment]
 
-    def begin(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
+    def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
         """Begin with q at the prior."""
         points, M, P = self.place(h, memory, filled), self.inducing, h.noise.shape[0]
-        return (points.U, jnp.zeros((M, P), memory.w.dtype), jnp.zeros((P, M, M), memory.w.dtype)), self.beginning(
-            points
-        )
+        return (points.U, jnp.zeros((M, P)), jnp.zeros((P, M, M))), self.beginning(points)
 
     def move(self, fit: Fit, U: Array) -> Fit:
         """Carry q over to the points that stay."""
@@ -90,7 +87,7 @@ class VSI(SparseModel):
         U, m, raw = moved.free
         return replace(moved, free=(U, inverse_L @ units.targets(L @ m), raw))
 
-    def climb(self, fit: Fit, memory: Window, rate: Array, iterations: int) -> Fit:
+    def climb(self, fit: Fit, memory: Window, rate: float, iterations: int) -> Fit:
         """Gradient steps on F(q) in everything."""
 
         def objective(h: Hyperparameters, free: tuple[Array, Array, Array]) -> Array:
@@ -103,27 +100,27 @@ class VSI(SparseModel):
     def condition(self, fit: Fit, memory: Window) -> tuple[Posterior, Array]:  # noqa: ARG002
         """Predictions follow from q alone."""
         inverse_L, repairs = self.root(fit)
-        return variational.posterior(whitened(fit.free), inverse_L, repairs), repairs
+        return variational.posterior(whitened(fit.free), inverse_L), repairs
 
 
 def whitened(free: tuple[Array, Array, Array]) -> Whitened:
     """q from its free parameters: R has their lower half and the exponential of their diagonal."""
     _, m, raw = free
     diagonal = jnp.exp(jnp.diagonal(raw, axis1=-2, axis2=-1))  # P×M
-    return Whitened(m, jnp.tril(raw, -1) + diagonal[..., None] * jnp.eye(raw.shape[-1], dtype=raw.dtype))
+    return Whitened(m, jnp.tril(raw, -1) + diagonal[..., None] * jnp.eye(raw.shape[-1]))
 
 
 def unwhitened(R: Array) -> Array:
     """Free parameters whose R this is."""
     diagonal = jnp.log(jnp.diagonal(R, axis1=-2, axis2=-1))  # P×M
-    return jnp.tril(R, -1) + diagonal[..., None] * jnp.eye(R.shape[-1], dtype=R.dtype)
+    return jnp.tril(R, -1) + diagonal[..., None] * jnp.eye(R.shape[-1])
 
 
-def AGPVSI(kernel: Covariance | None = None, **settings: Any) -> VSI:
+def AGPVSI(kernel: Any = None, **settings: Any) -> VSI:
     """AGP-VSI: the λ-weighted variational sparse GP with an explicit q (appendix B)."""
     return VSI(kernel, **settings)
 
 
-def WVSGP(kernel: Covariance | None = None, **settings: Any) -> VSI:
+def WVSGP(kernel: Any = None, **settings: Any) -> VSI:
     """w-VSGP: the variational sparse GP on a window in which all samples count alike, λ = 1."""
     return VSI(kernel, **unforgetting(settings))

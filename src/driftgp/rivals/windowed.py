@@ -10,19 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
-from driftgp import checks, learning, settings, window
-from driftgp.inducing import Inducing
-from driftgp.kernels import SE, Covariance
-from driftgp.learning import Hyperparameters
-from driftgp.loops import only_if
-from driftgp.model import Layout, Model, State, Units
-from driftgp.window import Window
+from driftgp import checks
+from driftgp.rivals import jax_learning as learning
+from driftgp.rivals import jax_window as window
+from driftgp.rivals import settings
+from driftgp.rivals.base import Rival, RivalView
+from driftgp.rivals.jax_inducing import Inducing
+from driftgp.rivals.jax_kernels import checked_kernel
+from driftgp.rivals.jax_learning import Hyperparameters
+from driftgp.rivals.jax_window import Units, Window
+from driftgp.rivals.loops import only_if
 
 
 class Fit(eqx.Module):
@@ -35,14 +37,13 @@ class Fit(eqx.Module):
     skipped: Array  # gradient steps left out because something in them was not finite
 
 
-class WindowedState(State):
+class WindowedState(eqx.Module):
     """What a windowed model remembers."""
 
     window: Window
     fit: Fit
     posterior: Any
     repaired: Array  # factorisations that needed more jitter
-    layout: Layout = eqx.field(static=True)
 
     @property
     def hyperparameters(self) -> Hyperparameters:
@@ -60,18 +61,18 @@ def points_of(fit: Fit) -> Inducing:
     return Inducing(fit.free[0], fit.rest[0])
 
 
-class WindowedModel(Model[WindowedState]):
+class WindowedModel(Rival):
     """A model that climbs an objective of the last T samples.
 
-    A new one says how it begins (`begin`), how it climbs (`climb`), its posterior (`condition`) and its forecast.
+    A new one says how it starts (`first`), how it climbs (`climb`), its posterior (`condition`) and its forecast.
     """
 
-    kernel: Covariance
-    noise: Array
-    forgetting: Array
-    rate: Array
-    warmup_rate: Array
-    jitter: Array | None
+    kernel: Any
+    noise: np.ndarray
+    forgetting: float
+    rate: float
+    warmup_rate: float
+    jitter: float
     window: int = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
     warmup_iterations: int = eqx.field(static=True)
@@ -79,20 +80,20 @@ class WindowedModel(Model[WindowedState]):
 
     def __init__(
         self,
-        kernel: Covariance | None = None,
+        kernel: Any = None,
         *,
         noise: ArrayLike = 1.0,
         window: int = 100,
-        forgetting: ArrayLike | None = None,
-        attenuation: ArrayLike | None = None,
+        forgetting: float | None = None,
+        attenuation: float | None = None,
         iterations: int = 1,
-        rate: ArrayLike = 0.05,
+        rate: float = 0.05,
         restart: bool = True,
         warmup_iterations: int = 200,
-        warmup_rate: ArrayLike = 0.05,
-        jitter: ArrayLike | None = None,
+        warmup_rate: float = 0.05,
+        jitter: float | None = None,
     ) -> None:
-        """Take the settings that all windowed models share; those that are arrays may differ within a batch.
+        """Take the settings that all windowed models share.
 
         Args:
             kernel: covariance with its starting parameters; squared exponential by default.
@@ -100,16 +101,16 @@ class WindowedModel(Model[WindowedState]):
             window: samples kept T.
             forgetting: λ, the factor by which a sample's weight shrinks in one unit of time.
             attenuation: λ^T instead of λ: the weight left at the window's far end, 0.1 by default.
-            iterations: gradient steps a sample.
+            iterations: gradient steps per sample.
             rate: Adam's rate.
             restart: start Adam afresh at every sample, or carry its state along.
             warmup_iterations: gradient steps on the warm-up batch.
             warmup_rate: Adam's rate in them.
             jitter: least noise and (for sparse models) addition to Kuu, relative to the kernel's diagonal; by default
-                ten times the square root of the dtype's eps.
+                ten times the square root of the rounding error.
         """
-        self.kernel = learning.float_leaves(SE() if kernel is None else kernel)
-        self.noise = checks.between("noise", noise, 0.0, np.inf)
+        self.kernel = checked_kernel(kernel)
+        self.noise = settings.noise_variance(noise)
         self.window = checks.whole("window", window, 1)
         self.forgetting = settings.forgetting_factor(forgetting, attenuation, self.window)
         self.iterations = checks.whole("iterations", iterations, 1)
@@ -117,12 +118,12 @@ class WindowedModel(Model[WindowedState]):
         self.restart = bool(restart)
         self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
         self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
-        self.jitter = None if jitter is None else checks.between("jitter", jitter, 0.0, 1.0, open_low=False)
+        self.jitter = settings.JITTER if jitter is None else checks.between("jitter", jitter, 0.0, 1.0, open_low=False)
 
     # ---- what a method provides --------------------------------------------------------------------------------------
 
     @abc.abstractmethod
-    def begin(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
+    def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
         """`free` and `rest` of a fit before any step, for a window whose first `filled` slots hold a batch."""
 
     @abc.abstractmethod
@@ -130,7 +131,7 @@ class WindowedModel(Model[WindowedState]):
         """Make room for a new input before the climb."""
 
     @abc.abstractmethod
-    def climb(self, fit: Fit, memory: Window, rate: Array, iterations: int) -> Fit:
+    def climb(self, fit: Fit, memory: Window, rate: float, iterations: int) -> Fit:
         """Take gradient steps on the window's samples."""
 
     @abc.abstractmethod
@@ -138,55 +139,56 @@ class WindowedModel(Model[WindowedState]):
         """Posterior for forecasts, and the repairs that its factorisations needed."""
 
     @abc.abstractmethod
-    def rescale_fit(self, fit: Fit, units: Units) -> Fit:
+    def fit_in_units(self, fit: Fit, units: Units) -> Fit:
         """Fit as if every sample had come in other units; hyperparameters are shares of a unit and stay."""
 
-    # ---- the contract ------------------------------------------------------------------------------------------------
+    # ---- what a rival provides ---------------------------------------------------------------------------------------
 
-    def start(self, layout: Layout, X: Array, y: Array) -> WindowedState:
+    def begin(self, X: Array, y: Array) -> WindowedState:
         """Climb from the settings on the last T samples of the batch."""
-        h = learning.initial(self.kernel, self.noise, layout.columns, layout.dtype)
+        h = learning.initial(self.kernel, self.noise, X.shape[1], y.shape[1])
         memory = window.fill(X, y, self.forgetting, self.window)
-        free, rest = self.begin(h, memory, min(X.shape[0], self.window))
-        optimizer = learning.begin(learning.adam(self.rate), h, free)
+        free, rest = self.first(h, memory, min(X.shape[0], self.window))
+        optimizer = learning.begun(learning.adam(self.rate), h, free)
         fit = Fit(h, free, rest, optimizer, jnp.zeros((), jnp.int32))
         if X.shape[0] > 0 and self.warmup_iterations > 0:
-            fit = self.climb(fit, memory, jnp.asarray(self.warmup_rate, X.dtype), self.warmup_iterations)
+            fit = self.climb(fit, memory, self.warmup_rate, self.warmup_iterations)
         fit = replace(fit, optimizer=() if self.restart else optimizer)
         posterior, repairs = self.condition(fit, memory)
-        return WindowedState(window=memory, fit=fit, posterior=posterior, repaired=repairs, layout=layout)
+        return WindowedState(window=memory, fit=fit, posterior=posterior, repaired=repairs)
 
-    def learn(self, state: WindowedState, x: Array, y: Array, elapsed: Array) -> WindowedState:
+    def step(self, state: WindowedState, x: Array, y: Array, elapsed: Array) -> WindowedState:
         """Let time pass; if there is a sample, take it in and climb."""
-        observed = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(x))
+        observed = window.observed(x, y)
         x, y = jnp.where(observed, x, 0.0), jnp.where(observed, y, 0.0)
-        decay = jnp.asarray(self.forgetting, y.dtype) ** elapsed
-        memory = window.push(window.age(state.window, decay), x, y, observed)
+        memory = window.push(window.age(state.window, self.forgetting**elapsed), x, y, observed)
         fit = only_if(observed, lambda fit: self._improve(fit, memory, x), state.fit)
         posterior, repairs = self.condition(fit, memory)
-        return replace(state, window=memory, fit=fit, posterior=posterior, repaired=state.repaired + repairs)
+        return WindowedState(window=memory, fit=fit, posterior=posterior, repaired=state.repaired + repairs)
 
-    def essence(self, state: WindowedState) -> WindowedState:
-        """Window and fit: the posterior follows from them."""
-        return replace(state, posterior=jax.tree.map(jnp.zeros_like, state.posterior))
-
-    def complete(self, state: WindowedState) -> WindowedState:
+    def finish(self, state: WindowedState) -> WindowedState:
         """Posterior from window and fit."""
         return replace(state, posterior=self.condition(state.fit, state.window)[0])
 
-    def rescale(self, state: WindowedState, units: Units) -> WindowedState:
+    def in_units(self, state: WindowedState, units: Units) -> WindowedState:
         """Samples and fit in other units."""
-        memory, fit = in_units(state.window, units), self.rescale_fit(state.fit, units)
-        return self.complete(replace(state, window=memory, fit=fit))
+        memory, fit = window.in_units(state.window, units), self.fit_in_units(state.fit, units)
+        return self.finish(replace(state, window=memory, fit=fit))
+
+    def check(self, state: RivalView) -> None:
+        """Refuse a cursor outside the window too."""
+        super().check(state)
+        if not 0 <= state.window_cursor < self.window:
+            raise ValueError(f"window_cursor must lie in [0, {self.window}); got {state.window_cursor}")
 
     # ---- steps -------------------------------------------------------------------------------------------------------
 
     def _improve(self, fit: Fit, memory: Window, x: Array) -> Fit:
         fit = self.welcome(fit, x)
         if self.restart:
-            fresh = learning.begin(learning.adam(self.rate), fit.hyperparameters, fit.free)
+            fresh = learning.begun(learning.adam(self.rate), fit.hyperparameters, fit.free)
             fit = replace(fit, optimizer=fresh)
-        fit = self.climb(fit, memory, jnp.asarray(self.rate, memory.w.dtype), self.iterations)
+        fit = self.climb(fit, memory, self.rate, self.iterations)
         return replace(fit, optimizer=()) if self.restart else fit
 
     def ascend(
@@ -194,7 +196,7 @@ class WindowedModel(Model[WindowedState]):
         objective: Callable[[Hyperparameters, Any], Array],
         fit: Fit,
         memory: Window,
-        rate: Array,
+        rate: float,
         iterations: int,
     ) -> Fit:
         """Adam steps on log hyperparameters and on what else is free; the noise stays above the jitter."""
@@ -202,7 +204,7 @@ class WindowedModel(Model[WindowedState]):
         climb = learning.ascend(objective, fit.hyperparameters, fit.free, optimizer, fit.optimizer, iterations)
         h: Hyperparameters = climb.positive
         kappa, n = memory.w @ h.kernel(memory.X), jnp.sum(memory.w)
-        floor = self.relative_jitter(kappa) * kappa / jnp.maximum(n, jnp.finfo(n.dtype).tiny)
+        floor = self.jitter * kappa / jnp.maximum(n, jnp.finfo(n.dtype).tiny)
         return Fit(
             hyperparameters=replace(h, noise=jnp.maximum(h.noise, floor)),
             free=climb.free,
@@ -211,22 +213,7 @@ class WindowedModel(Model[WindowedState]):
             skipped=fit.skipped + climb.skipped,
         )
 
-    def relative_jitter(self, like: Array) -> Array:
-        """The jitter of the settings, or the dtype's own."""
-        jitter = settings.default_jitter(like.dtype) if self.jitter is None else self.jitter
-        return jnp.asarray(jitter, like.dtype)
-
 
 def unforgetting(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings with λ = 1 unless they say something else."""
     return settings if settings.keys() & {"forgetting", "attenuation"} else settings | {"forgetting": 1.0}
-
-
-def in_units(memory: Window, units: Units) -> Window:
-    """Samples of a window in other units; an empty slot stays empty."""
-    here = memory.w[:, None] > 0.0
-    return replace(
-        memory,
-        X=jnp.where(here, units.inputs(memory.X), 0.0),
-        y=jnp.where(here, units.targets(memory.y), 0.0),
-    )

@@ -3,28 +3,15 @@
 S. Stanton, W. J. Maddox, I. Delbridge, A. G. Wilson, "Kernel Interpolation for Scalable Online Gaussian
 Processes", AISTATS 2021.
 
-The covariance of the targets is W K Wᵀ + σ²I, with K the Gram matrix of a fixed grid of m points and a row of
-cubic interpolation weights w for each sample (module `ski`). By Woodbury's identity the data enter only through
+The function is interpolated from a fixed grid of m points; what the data say of the grid's values is summed up in
+statistics whose size does not grow (module `woodbury`). The paper truncates the root of WᵀW, here that of the grid's
+Gram matrix is: F are its leading eigenvectors, `rank` of them, which the Kronecker product gives for nothing, and which
+for a smooth kernel leave next to nothing out.
 
-    n    yᵀy    Wᵀy (m)    WᵀW (m×m)
-
-whose size does not grow. With K = F Fᵀ, Φ = Fᵀ WᵀW F, b = Fᵀ Wᵀy, B = I + Φ/σ²:
-
-    evidence  −½ [n log 2πσ² + log |B| + yᵀy/σ² − bᵀB⁻¹b/σ⁴]
-    mean      w*ᵀ F α, α = B⁻¹b/σ²          variance  w*ᵀ F B⁻¹ Fᵀ w*
-
-The paper truncates the root of WᵀW, here K's is: F are its leading eigenvectors, `rank` of them, which the
-Kronecker product gives for nothing, and which for a smooth kernel leave next to nothing out. The evidence's
-derivative is written out, so that nothing is differentiated through a factorisation: with u the grid's values, v =
-Wᵀ(y − W E[u])/σ² and D = WᵀW/σ² − WᵀW Cov[u] WᵀW/σ⁴,
-
-    ∂evidence/∂K = ½ (v vᵀ − D)          ∂evidence/∂σ⁻² = ½ (nσ² − E |y − W u|²)
-
-One gradient step a sample, as the authors take it: at the statistics before the sample, from the factorisation
-that also gave the prediction. More than two inputs go through a learned map to two, h = tanh(½ (A x −
-mean)/deviation), batch normalisation over all the inputs seen; A climbs the log predictive density of the newest
-sample, all of the evidence that depends on its interpolation weights. Nothing is ever forgotten. Cost of a sample:
-O(m² rank), of a mean O(m rank).
+One gradient step per sample, as the authors take it: at the statistics before the sample, from the factorisation
+that also gave the prediction. More than two inputs go through a learned map to two (module `input_map`), which climbs
+the log predictive density of the newest sample, all of the evidence that depends on its interpolation weights. Nothing
+is ever forgotten. Cost of a sample: O(m² rank), of a mean O(m rank).
 """
 
 from dataclasses import replace
@@ -36,49 +23,24 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.flatten_util import ravel_pytree
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
-from driftgp import bound, checks, learning, window
-from driftgp.kernels import SE, Covariance
-from driftgp.learning import Hyperparameters
-from driftgp.loops import only_if
-from driftgp.model import Layout, Model, State, Units
-from driftgp.prediction import Gaussian
-from driftgp.rivals import ski
+from driftgp import checks
+from driftgp.rivals import jax_learning as learning
+from driftgp.rivals import jax_window as window
+from driftgp.rivals import settings, ski, woodbury
+from driftgp.rivals.base import Normal, Rival
 from driftgp.rivals.exact_window import evidence
+from driftgp.rivals.input_map import AXES, Projection, first_projection, mapped, with_input, with_weights
+from driftgp.rivals.jax_kernels import checked_kernel
+from driftgp.rivals.jax_learning import Hyperparameters
+from driftgp.rivals.jax_window import Units, Window
+from driftgp.rivals.loops import only_if
 from driftgp.rivals.ski import Grid
-from driftgp.window import Window
-
-_AXES = 2  # of the largest grid
+from driftgp.rivals.woodbury import GridPosterior, Woodbury
 
 
-class Woodbury(eqx.Module):
-    """Everything that the evidence and the posterior know of the data."""
-
-    n: Array
-    yy: Array  # P
-    Wy: Array  # m×P
-    WW: Array  # m×m
-
-
-class Projection(eqx.Module):
-    """The learned map of more than two inputs to two, and the moments of the inputs that normalise it."""
-
-    A: Array  # 2×D
-    n: Array
-    mean: Array  # D
-    covariance: Array  # D×D
-
-
-class GridPosterior(eqx.Module):
-    """The distribution of the grid's values, u = F z."""
-
-    F: Array  # m×r
-    C: Array  # P×r×r, Cᵀ C = B⁻¹
-    alpha: Array  # r×P, E[z]
-
-
-class WISKIState(State):
+class WISKIState(eqx.Module):
     """What WISKI remembers."""
 
     grid: Grid
@@ -91,11 +53,10 @@ class WISKIState(State):
     projection_optimizer: Any
     skipped: Array  # gradient steps left out because something in them was not finite
     repaired: Array  # factorisations that needed more jitter
-    layout: Layout = eqx.field(static=True)
 
 
-class WISKI(Model[WISKIState]):
-    """GP on a fixed grid, by statistics of fixed size, with one gradient step a sample.
+class WISKI(Rival):
+    """GP on a fixed grid, by statistics of fixed size, with one gradient step per sample.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -106,13 +67,13 @@ class WISKI(Model[WISKIState]):
     True
     """
 
-    kernel: Covariance
-    noise: Array
-    bounds: Array | None
-    rate: Array
-    projection_rate: Array
-    warmup_rate: Array
-    seed: Any
+    kernel: Any
+    noise: np.ndarray
+    bounds: np.ndarray | None
+    rate: float
+    projection_rate: float
+    warmup_rate: float
+    seed: np.ndarray
     grid: int | None = eqx.field(static=True)
     rank: int = eqx.field(static=True)
     warmup_iterations: int = eqx.field(static=True)
@@ -120,20 +81,20 @@ class WISKI(Model[WISKIState]):
 
     def __init__(
         self,
-        kernel: Covariance | None = None,
+        kernel: Any = None,
         *,
         noise: ArrayLike = 1.0,
         grid: int | None = None,
         bounds: ArrayLike | None = None,
         rank: int = 100,
-        rate: ArrayLike = 0.02,
-        projection_rate: ArrayLike = 0.005,
+        rate: float = 0.02,
+        projection_rate: float = 0.005,
         warmup_iterations: int = 200,
-        warmup_rate: ArrayLike = 0.05,
+        warmup_rate: float = 0.05,
         warmup_samples: int = 500,
         seed: int = 0,
     ) -> None:
-        """Take the settings; those that are arrays may differ between the models of a batch.
+        """Take the settings.
 
         Args:
             kernel: covariance with its starting parameters; squared exponential by default. For more than two inputs
@@ -151,8 +112,8 @@ class WISKI(Model[WISKIState]):
             warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
             seed: for the first weights of the map.
         """
-        self.kernel = learning.float_leaves(SE() if kernel is None else kernel)
-        self.noise = checks.between("noise", noise, 0.0, np.inf)
+        self.kernel = checked_kernel(kernel)
+        self.noise = settings.noise_variance(noise)
         self.grid = None if grid is None else checks.whole("grid", grid, 4)
         self.bounds = None if bounds is None else _checked_bounds(bounds)
         self.rank = checks.whole("rank", rank, 1)
@@ -161,22 +122,21 @@ class WISKI(Model[WISKIState]):
         self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
         self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
         self.warmup_samples = checks.whole("warmup_samples", warmup_samples, 1)
-        self.seed = np.asarray(checks.whole("seed", seed, 0), np.uint32)
+        self.seed = settings.random_seed(seed)
 
-    # ---- the contract ------------------------------------------------------------------------------------------------
+    # ---- what a rival provides ---------------------------------------------------------------------------------------
 
-    def start(self, layout: Layout, X: Array, y: Array) -> WISKIState:
+    def begin(self, X: Array, y: Array) -> WISKIState:
         """Maximise the evidence of the batch, then sum it up."""
-        h = learning.initial(self.kernel, self.noise, layout.columns, layout.dtype)
-        memory = window.fill(X, y, jnp.ones((), X.dtype), X.shape[0])  # gaps have weight 0
-        grid, projection = self._grid(memory, layout), self._projection(memory, layout)
+        h = learning.initial(self.kernel, self.noise, min(X.shape[1], AXES), y.shape[1])
+        memory = window.fill(X, y, 1.0, X.shape[0])  # gaps have weight 0
+        grid, projection = self._grid(memory), first_projection(memory, self.seed)
         skipped = jnp.zeros((), jnp.int32)
         if X.shape[0] > 0 and self.warmup_iterations > 0:
             recent = jax.tree.map(lambda rows: rows[-self.warmup_samples :] if rows.ndim else rows, memory)
             h, projection, skipped = self._warm_up(h, grid, projection, recent)
-        W = ski.interpolation(grid, _mapped(projection, memory.X)) * memory.w[:, None]  # N×m
-        s = Woodbury(jnp.sum(memory.w), memory.w @ memory.y**2, W.T @ memory.y, W.T @ W)
-        q, gradient, repairs = self._condition(grid, h, s)
+        s = woodbury.summed_up(ski.interpolation(grid, mapped(projection, memory.X)), memory.w, memory.y)
+        q, gradient, repairs = woodbury.condition(grid, h, s, self.rank)
         return WISKIState(
             grid=grid,
             projection=projection,
@@ -184,31 +144,25 @@ class WISKI(Model[WISKIState]):
             woodbury=s,
             posterior=q,
             gradient=gradient,
-            optimizer=learning.begin(learning.adam(self.rate), h),
-            projection_optimizer=_begin(projection),
+            optimizer=learning.begun(learning.adam(self.rate), h),
+            projection_optimizer=_begun(projection),
             skipped=skipped,
             repaired=repairs,
-            layout=layout,
         )
 
-    def forecast(self, state: WISKIState, X: Array) -> Gaussian:
+    def look(self, state: WISKIState, X: Array) -> Normal:
         """Mean and variance of the interpolated values."""
         noise = state.hyperparameters.noise
-        mean, latent = _interpolated(state.grid, state.posterior, _mapped(state.projection, X))
-        return Gaussian(mean, latent + noise, jnp.broadcast_to(noise, mean.shape))
+        mean, latent = woodbury.interpolated(state.grid, state.posterior, mapped(state.projection, X))
+        return Normal(mean, latent + noise, jnp.broadcast_to(noise, mean.shape))
 
-    def learn(self, state: WISKIState, x: Array, y: Array, elapsed: Array) -> WISKIState:  # noqa: ARG002
+    def step(self, state: WISKIState, x: Array, y: Array, elapsed: Array) -> WISKIState:  # noqa: ARG002
         """One gradient step, then the sample joins the statistics; time means nothing to this model."""
-        observed = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(x))
-        return only_if(observed, lambda state: self._absorb(state, x, y), state)
+        return only_if(window.observed(x, y), lambda state: self._absorb(state, x, y), state)
 
-    def rescale(self, state: WISKIState, units: Units) -> WISKIState:
-        """Grid or map, and targets, in other units: interpolation weights stay, and those of a sample add up to 1."""
-        s, y0, y1 = state.woodbury, units.y_centre, units.y_scale
-        Wy = (s.Wy - jnp.sum(s.WW, 1)[:, None] * y0) / y1
-        yy = (s.yy - 2.0 * y0 * jnp.sum(s.Wy, 0) + s.n * y0**2) / y1**2
-        s = replace(s, Wy=Wy, yy=yy)
-        grid, projection = state.grid, state.projection
+    def in_units(self, state: WISKIState, units: Units) -> WISKIState:
+        """Grid or map, and targets, in other units."""
+        grid, projection, s = state.grid, state.projection, woodbury.in_units(state.woodbury, units)
         if projection is None:
             grid = replace(grid, lower=units.inputs(grid.lower), upper=units.inputs(grid.upper))
         else:
@@ -219,7 +173,7 @@ class WISKI(Model[WISKIState]):
                 mean=units.inputs(projection.mean),
                 covariance=projection.covariance / (scale[:, None] * scale),
             )
-        q, gradient, repairs = self._condition(grid, state.hyperparameters, s)
+        q, gradient, repairs = woodbury.condition(grid, state.hyperparameters, s, self.rank)
         return replace(
             state,
             grid=grid,
@@ -243,10 +197,9 @@ class WISKI(Model[WISKIState]):
             state.optimizer,
             1,
         )
-        w = ski.interpolation(state.grid, _mapped(state.projection, x[None]))[0]  # m
-        s = state.woodbury
-        s = Woodbury(s.n + 1.0, s.yy + y**2, s.Wy + w[:, None] * y, s.WW + w[:, None] * w)
-        q, gradient, repairs = self._condition(state.grid, climb.positive, s)
+        w = ski.interpolation(state.grid, mapped(state.projection, x[None]))[0]  # m
+        s = woodbury.with_sample(state.woodbury, w, y)
+        q, gradient, repairs = woodbury.condition(state.grid, climb.positive, s, self.rank)
         return replace(
             state,
             hyperparameters=climb.positive,
@@ -262,12 +215,13 @@ class WISKI(Model[WISKIState]):
         """Let the map climb the log predictive density of the sample."""
         if state.projection is None:
             return state
-        projection = _with_input(state.projection, x)
+        projection = with_input(state.projection, x)
 
         def objective(_: tuple[()], A: Array) -> Array:
-            mean, latent = _interpolated(state.grid, state.posterior, _mapped(replace(projection, A=A), x[None]))
-            noise = state.hyperparameters.noise
-            return jnp.sum(Gaussian(mean[0], latent[0] + noise, noise).log_prob(y))
+            features = mapped(with_weights(projection, A), x[None])
+            mean, latent = woodbury.interpolated(state.grid, state.posterior, features)
+            variance = latent[0] + state.hyperparameters.noise  # P
+            return -0.5 * jnp.sum(jnp.log(variance) + (y - mean[0]) ** 2 / variance)
 
         optimizer = learning.adam(self.projection_rate)
         climb = learning.ascend(objective, (), projection.A, optimizer, state.projection_optimizer, 1)
@@ -278,40 +232,18 @@ class WISKI(Model[WISKIState]):
             skipped=state.skipped + climb.skipped,
         )
 
-    def _condition(self, grid: Grid, h: Hyperparameters, s: Woodbury) -> tuple[GridPosterior, Hyperparameters, Array]:
-        """Posterior of the grid's values, the evidence's derivative, and the repairs that its factorisation needed."""
-        F = ski.root(ski.axis_grams(grid, h.kernel), min(self.rank, grid.points))  # m×r
-        beta = 1.0 / h.noise
-        WWF = s.WW @ F  # m×r
-        Phi, b = F.T @ WWF, F.T @ s.Wy
-        identity = jnp.eye(Phi.shape[0], dtype=Phi.dtype)
-        L_B, repairs = bound.cholesky(identity + beta[:, None, None] * Phi)  # P×r×r
-        C = bound.solve_lower(L_B, jnp.broadcast_to(identity, L_B.shape))
-        alpha = beta * jnp.einsum("pij,pi->jp", C, jnp.einsum("pij,jp->pi", C, b))  # r×P
-        v = beta * (s.Wy - WWF @ alpha)  # m×P
-        V = jnp.einsum("p,mj,pij->mpi", beta, WWF, C).reshape(s.WW.shape[0], -1)  # m×Pr, V Vᵀ = Σ_p WᵀW Cov[u] WᵀW/σ⁴
-        residual = s.yy - jnp.sum((2.0 * b - Phi @ alpha) * alpha, 0) + jnp.einsum("pij,jk,pik->p", C, Phi, C)
+    # ---- the warm-up -------------------------------------------------------------------------------------------------
 
-        def slope(h: Hyperparameters) -> Array:
-            """A function with the derivative of the evidence: K's is ½ (v vᵀ − D), the noise's that of a likelihood."""
-            grams = ski.axis_grams(grid, h.kernel)
-            Y = jnp.concatenate([v, V], 1)
-            by_kernel = jnp.sum(Y * ski.times(grams, Y)) - jnp.sum(beta) * ski.trace_with(grams, s.WW)
-            return 0.5 * (by_kernel - jnp.sum(s.n * jnp.log(h.noise) + residual / h.noise))
-
-        return GridPosterior(F, C, alpha), jax.grad(slope)(h), repairs
-
-    # ---- settings put to use -----------------------------------------------------------------------------------------
-
-    def _grid(self, memory: Window, layout: Layout) -> Grid:
+    def _grid(self, memory: Window) -> Grid:
         """The grid of the settings, or one that the batch lies in the middle of."""
-        dimensions = min(layout.inputs, _AXES)
+        inputs = memory.X.shape[1]
+        dimensions = min(inputs, AXES)
         size = self.grid if self.grid is not None else (40 if dimensions == 1 else 20)
-        ones = jnp.ones(dimensions, layout.dtype)
-        if layout.inputs > _AXES:
+        ones = jnp.ones(dimensions)
+        if inputs > AXES:
             return Grid(-ones, ones, size)
         if self.bounds is not None:
-            lower, upper = jnp.broadcast_to(jnp.asarray(self.bounds, layout.dtype), (dimensions, 2)).T
+            lower, upper = jnp.broadcast_to(self.bounds, (dimensions, 2)).T
             return Grid(lower, upper, size)
         seen = (memory.w > 0.0)[:, None]
         lower = jnp.min(jnp.where(seen, memory.X, jnp.inf), 0, initial=jnp.inf)
@@ -320,16 +252,6 @@ class WISKI(Model[WISKIState]):
         wide = jnp.isfinite(width) & (width > 0.0)
         return Grid(jnp.where(wide, lower - width, -ones), jnp.where(wide, upper + width, ones), size)
 
-    def _projection(self, memory: Window, layout: Layout) -> Projection | None:
-        if layout.inputs <= _AXES:
-            return None
-        D = layout.inputs
-        A = jax.random.normal(jax.random.key(self.seed), (_AXES, D), layout.dtype) / D**0.5
-        n = jnp.sum(memory.w)
-        mean = memory.w @ memory.X / jnp.maximum(n, 1.0)
-        centred = memory.w[:, None] * (memory.X - mean)
-        return Projection(A, n, mean, centred.T @ centred / jnp.maximum(n, 1.0))
-
     def _warm_up(
         self, h: Hyperparameters, grid: Grid, projection: Projection | None, memory: Window
     ) -> tuple[Hyperparameters, Projection | None, Array]:
@@ -337,62 +259,27 @@ class WISKI(Model[WISKIState]):
         w, n = memory.w[:, None], jnp.sum(memory.w)
 
         def objective(h: Hyperparameters, A: Array | None) -> Array:
-            features = _mapped(_with_weights(projection, A), memory.X)
+            features = mapped(with_weights(projection, A), memory.X)
             return evidence(w * ski.gram(grid, h.kernel, features) * w.T, w * memory.y, n, h.noise)
 
         optimizer = learning.adam(self.warmup_rate)
         free = None if projection is None else projection.A
-        begun = learning.begin(optimizer, h, free)
+        begun = learning.begun(optimizer, h, free)
         climb = learning.ascend(objective, h, free, optimizer, begun, self.warmup_iterations)
-        return climb.positive, _with_weights(projection, climb.free), climb.skipped
+        return climb.positive, with_weights(projection, climb.free), climb.skipped
 
 
-# ---- the map ---------------------------------------------------------------------------------------------------------
-
-
-def _mapped(projection: Projection | None, X: Array) -> Array:
-    """Inputs as the grid has them: as they are, or through the linear map, batch normalisation and tanh."""
-    if projection is None:
-        return X
-    A = projection.A
-    variance = jnp.sum((A @ projection.covariance) * A, -1)  # 2
-    # before there is anything to normalise by, inputs are taken for standardised ones
-    variance = jnp.where(projection.n > _AXES, variance, jnp.sum(A**2, -1)) + jnp.finfo(A.dtype).tiny
-    return jnp.tanh(0.5 * ((X - projection.mean) @ A.T) / jnp.sqrt(variance))  # N×2
-
-
-def _with_weights(projection: Projection | None, A: Any) -> Projection | None:
-    return None if projection is None else replace(projection, A=A)
-
-
-def _with_input(projection: Projection, x: Array) -> Projection:
-    """Projection whose moments know of one more input."""
-    n = projection.n + 1.0
-    ahead = (x - projection.mean) / n
-    covariance = projection.covariance * (1.0 - 1.0 / n) + (n - 1.0) * ahead[:, None] * ahead
-    return replace(projection, n=n, mean=projection.mean + ahead, covariance=covariance)
-
-
-def _begin(projection: Projection | None) -> Any:
+def _begun(projection: Projection | None) -> Any:
     if projection is None:
         return ()
-    return learning.begin(learning.adam(jnp.ones(())), (), projection.A)
-
-
-# ---- small pieces ----------------------------------------------------------------------------------------------------
-
-
-def _interpolated(grid: Grid, q: GridPosterior, X: Array) -> tuple[Array, Array]:
-    """Mean and latent variance at inputs of the grid, N×P each."""
-    features = ski.interpolation(grid, X) @ q.F  # N×r
-    return features @ q.alpha, jnp.sum((q.C @ features.T) ** 2, -2).T
+    return learning.begun(learning.adam(1.0), (), projection.A)
 
 
 def _inner(a: Any, b: Any) -> Array:
     return jnp.sum(ravel_pytree(a)[0] * ravel_pytree(b)[0])
 
 
-def _checked_bounds(bounds: ArrayLike) -> Any:
+def _checked_bounds(bounds: ArrayLike) -> np.ndarray:
     array = checks.real("bounds", bounds)
     if array.shape not in ((2,), (1, 2), (2, 2)) or not np.all(np.isfinite(array)):
         raise ValueError(f"bounds must be (lower, upper), or such a pair for each input; got {bounds!r}")

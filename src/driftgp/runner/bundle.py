@@ -11,7 +11,7 @@ import zlib
 from typing import Any
 
 MAGIC = b"\x89driftrn"
-VERSION = 1
+VERSION = 2
 _FRAME = struct.Struct("<8sHI")
 _DIGEST = 32
 _LARGEST_HEADER = 1 << 30
@@ -36,6 +36,11 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     if len(data) < _FRAME.size + _DIGEST:
         raise ValueError(f"the checkpoint is truncated: it has {len(data)} bytes")
     _, version, length = _FRAME.unpack_from(data)
+    if version == 1:
+        raise ValueError(
+            "the checkpoint was written by driftgp 0.1, whose models this release cannot go on with: "
+            "end the run with 0.1, or start it anew with a new checkpoint"
+        )
     if version != VERSION:
         raise ValueError(f"the checkpoint has version {version}; this release of driftgp reads version {VERSION}")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:

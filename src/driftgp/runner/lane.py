@@ -2,53 +2,24 @@
 
 import math
 import statistics
-from collections import deque
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from driftgp import checkpoint
 from driftgp.features import Features, History
-from driftgp.runner.crew import Crew, Member
-from driftgp.runner.loop import Forecast, Step, advance
+from driftgp.model import Model, State
 from driftgp.runner.models import build_model
-from driftgp.runner.reach import Reach
 from driftgp.runner.schema import Sample
 from driftgp.runner.scores import Scores
-from driftgp.runner.settings import SECONDS, Settings
+from driftgp.runner.settings import DEFAULT, SECONDS, Settings
+from driftgp.runner.stack import Seat, Stacks
 from driftgp.runner.stored import number, numbers, positive
+from driftgp.runner.work import Answer, Received, Said, Waiting, Work
+from driftgp.wrappers import Watched
 
 _INTERVALS = 1000  # times between rows from which the usual one is found
-
-NOTHING = Forecast(math.nan, math.nan, math.nan, math.nan, 0.0)
-
-
-class Answer(NamedTuple):
-    """What a run says of a row."""
-
-    line: int
-    time: str
-    group: str
-    mean: float
-    low: float
-    high: float
-    actual: float
-    flags: tuple[str, ...]
-
-
-class Waiting(NamedTuple):
-    """A row whose label is not out yet."""
-
-    x: np.ndarray | None  # None where the past does not reach back far enough
-    y: float
-    interval: float  # time since the row before, NaN without times
-
-
-class Prepared(NamedTuple):
-    """Rows received."""
-
-    steps: list[Step]  # of the rows since the model started
-    flags: list[list[str]]
 
 
 class Lane:
@@ -62,173 +33,230 @@ class Lane:
         """Start with nothing."""
         self.settings, self.features = settings, features
         self.history = History(features)
-        self.waiting: deque[Waiting] = deque()
+        self.waiting = Waiting(np.zeros((0, len(features.names))), np.zeros(0), np.zeros(0))
         self.batch: list[tuple[list[float], float]] = []
         self.intervals: list[float] = []  # until the model starts
         self.unit = 1.0  # the usual time between rows
         self.last = math.nan  # time of the last row
         self.scores = Scores()
-        self.reach = Reach(settings.level, settings.horizon)
-        self.model: Any = None
-        self.state: Any = None  # or that of the member
-        self.member: Member | None = None  # where the model is one of a crew
+        self.model: Model | None = None
+        self.issued: np.ndarray | None = None  # forecasts of the rows in `waiting`, where the horizon is more than 1
+        self._restored: State | None = None  # until there is a seat for it
+        self._seat: Seat | None = None
         self._blob = b""  # of the state, while it has not changed
 
-    # ---- rows
+    # ---- rows in
 
-    def take(self, samples: list[Sample]) -> list[Answer]:
-        """Answer rows, in their order."""
-        prepared = self.prepare(samples)
-        return self.answer(samples, prepared, self._advance(prepared.steps))
-
-    def prepare(self, samples: list[Sample]) -> "Prepared":
-        """Receive rows, and say what the model is to do."""
-        steps: list[Step] = []
-        flags: list[list[str]] = []
-        for sample in samples:
-            row, remarks = self._receive(sample)
-            flags.append(remarks)
-            step = self._step(row)
-            if step is None:
-                remarks.insert(0, "warmup")
-            else:
-                steps.append(step)
-        if steps:
+    def receive(self, samples: Sequence[Sample]) -> Received:
+        """Take rows in. Where that gives the series a model, it is to be seated, and begun, before it works."""
+        y, at = np.array([[sample.target, sample.at] for sample in samples]).T
+        X = self.history.extend(
+            np.array([sample.columns for sample in samples], np.float64),
+            np.array([sample.known for sample in samples], np.float64),
+            y,
+            [sample.clock for sample in samples],
+        )
+        interval = self._since(at)
+        gaps = np.isnan(X).any(1)
+        flags = self._remarks(y, gaps, interval)
+        interval = np.maximum(interval, 0.0)
+        ready = slice(len(samples) - len(X), None)  # the rows before have not enough of a past
+        rows = self.waiting.then(Waiting(X, y[ready], interval[ready]))
+        first = self._first(rows, interval) if self.model is None else 0
+        work = self._work(rows, first)
+        self.waiting = rows.rows(slice(max(len(rows.y) - self.settings.horizon, 0), None))
+        if len(work.y):
             self._blob = b""
-        return Prepared(steps, flags)
+        return Received(work, gaps[len(gaps) - len(work.y) :], flags)
 
-    def answer(self, samples: list[Sample], prepared: "Prepared", forecasts: list[Forecast]) -> list[Answer]:
-        """Answer rows with what the model said of the last of them; before it started there is nothing to say."""
-        forecasts = [NOTHING] * (len(samples) - len(forecasts)) + forecasts
-        return [self._answer(*each) for each in zip(samples, forecasts, prepared.flags, strict=True)]
+    def _since(self, at: np.ndarray) -> np.ndarray:
+        """Time since the latest row so far, negative where a row comes late."""
+        latest = np.fmax.accumulate(np.append(self.last, at))
+        self.last = float(latest[-1])
+        return at - latest[:-1]
 
-    def join(self, crew: Crew) -> Member | None:
-        """Have the model work in a crew from now on, if it has started."""
-        if self.member is None and self.model is not None:
-            self.member, self.state = crew.enrol(self.model, self.state), None
-        return self.member
+    def _remarks(self, y: np.ndarray, gaps: np.ndarray, interval: np.ndarray) -> list[list[str]]:
+        """What is to be said of each row; counts of them."""
+        missing, ready = np.isnan(y), len(y) - len(gaps)
+        self.scores.rows += len(y)
+        self.scores.missing += int(missing.sum())
+        self.scores.carried += int(gaps.sum())
+        flags: list[list[str]] = [[] for _ in y]
+        remarks = (
+            ("missing", np.flatnonzero(missing)),
+            ("skipped" if self.settings.missing == "skip" else "carried", ready + np.flatnonzero(gaps)),
+            ("unordered", np.flatnonzero(interval < 0.0)),
+        )
+        for remark, places in remarks:
+            for place in places:
+                flags[place].append(remark)
+        return flags
 
-    def _receive(self, sample: Sample) -> tuple[Waiting, list[str]]:
-        """Turn a sample into inputs, and remember it."""
-        x = self.history.inputs(sample.columns, sample.known, sample.clock) if self.history.full else None
-        self.history.push(sample.columns, sample.target)
-        interval = sample.at - self.last
-        flags = []
-        if math.isnan(sample.target):
-            flags.append("missing")
-            self.scores.missing += 1
-        if x is not None and np.isnan(x).any():
-            flags.append("skipped" if self.settings.missing == "skip" else "carried")
-            self.scores.carried += 1
-        if interval < 0.0:
-            flags.append("unordered")
-        self.last = sample.at if math.isnan(self.last) else max(self.last, sample.at)
-        self.scores.rows += 1
-        return Waiting(x, sample.target, max(interval, 0.0)), flags
+    def _first(self, rows: Waiting, interval: np.ndarray) -> int:
+        """The first label in `rows` to learn from, once those before it have filled the warm-up batch."""
+        labels = max(len(rows.y) - self.settings.horizon, 0)
+        for i in range(labels):
+            if len(self.batch) >= self.settings.rows_of_warmup:
+                after = labels - i - 1  # rows that come after the one with which the label is out
+                self._note(interval[: len(interval) - after])
+                self._choose()
+                return i
+            if math.isfinite(rows.y[i]) and not (self.settings.missing == "skip" and np.isnan(rows.X[i]).any()):
+                self.batch.append((rows.X[i].tolist(), float(rows.y[i])))
+        self._note(interval)
+        return labels
 
-    def _step(self, row: Waiting) -> Step | None:
-        """The label that is now out and the row to predict; None while the model has not started."""
-        self.waiting.append(row)
-        if self.model is None and row.interval > 0.0 and len(self.intervals) < _INTERVALS:
-            self.intervals.append(row.interval)
-        if len(self.waiting) <= self.settings.horizon:
-            return None
-        label = self.waiting.popleft()
-        if label.x is None:
-            return None
-        if self.model is None:
-            if len(self.batch) < self.settings.rows_of_warmup:
-                self._collect(label)
-                return None
-            self._start()
-        return Step(label.x, label.y, self._elapsed(label), row.x, row.y)
+    def _note(self, interval: np.ndarray) -> None:
+        self.intervals += interval[interval > 0.0].tolist()
+        del self.intervals[_INTERVALS:]
 
-    def _collect(self, label: Waiting) -> None:
-        usable = math.isfinite(label.y) and (self.settings.missing != "skip" or np.isfinite(label.x).all())  # type: ignore[arg-type]
-        if usable and label.x is not None:
-            self.batch.append((label.x.tolist(), label.y))
+    def _work(self, rows: Waiting, first: int) -> Work:
+        """The labels that are out, from one on, and the rows with which they came."""
+        h = self.settings.horizon
+        labels, later = rows.rows(slice(first, max(len(rows.y) - h, 0))), rows.rows(slice(first + h, None))
+        y, elapsed = labels.y, np.ones(len(labels.y))
+        if self.settings.missing == "skip":  # time passes
+            y = np.where(np.isnan(labels.X).any(1), np.nan, y)
+        if self.settings.half_life is not None:
+            elapsed = np.where(np.isfinite(labels.interval), labels.interval / self.unit, 1.0)
+        return Work(self._inputs(labels.X), y, elapsed, self._inputs(later.X), later.y)
 
-    def _start(self) -> None:
+    def _inputs(self, X: np.ndarray) -> np.ndarray:
+        """Inputs as the model sees them: of a row to be skipped, zeros, from which nothing is learned."""
+        return np.where(np.isnan(X).any(1)[:, None], 0.0, X) if self.settings.missing == "skip" else X
+
+    # ---- the model
+
+    def _choose(self) -> None:
+        """Have a model, by the rows so far."""
         self.unit = statistics.median(self.intervals) if self.intervals else 1.0
-        self.model = self._build()
+        self.intervals = []
+        self.model = build_model(self.settings, *self._warmup(), self._forgetting())
+
+    def _warmup(self) -> tuple[np.ndarray, np.ndarray]:
         X = np.array([x for x, _ in self.batch], np.float64).reshape(len(self.batch), len(self.features.names))
-        self.state = self.model.init(X, np.array([y for _, y in self.batch], np.float64))
-        self.batch, self.intervals = [], []
+        return X, np.array([y for _, y in self.batch], np.float64)
 
-    def _advance(self, steps: list[Step]) -> list[Forecast]:
-        if not steps:
-            return []
-        self.state, forecasts = advance(self.model, self.state, steps, self.settings.level)
-        return forecasts
+    def sit(self, stacks: Stacks) -> bool:
+        """Have a place for the state, if there is a model; whether it is now to begin."""
+        if self.model is None or self._seat is not None:
+            return False
+        self._seat = stacks.admit(self.model)
+        if self._restored is None:
+            return True
+        self.seat.stack.state(self.seat.slot).record[...] = self._restored.record
+        self._restored = None
+        return False
 
-    def _answer(self, sample: Sample, forecast: Forecast, flags: list[str]) -> Answer:
-        if self.settings.calibrate:
-            forecast = self.reach.stretch(forecast, sample.target)
-        self.scores.count(forecast, sample.target)
-        if forecast.alarms > self.scores.alarms:
-            flags.append("alarm")
-            self.scores.alarms = int(forecast.alarms)
-        return Answer(sample.line, sample.time, sample.group, *forecast[:3], sample.target, tuple(flags))
+    def begin(self, work: Work) -> None:
+        """Start the model on the warm-up batch, before its first work."""
+        stack, slot = self.seat
+        stack.start(slot, *self._warmup())
+        self.batch = []
+        h = self.settings.horizon
+        if h > 1:
+            self.issued = stack.forecast(slot, np.concatenate([work.x, self._inputs(self.waiting.X)])[:h])
 
-    # ---- forgetting
+    def run_late(self, work: Work) -> np.ndarray:
+        """Do the work where labels come more than a row late."""
+        assert self.issued is not None  # noqa: S101
+        made = self.seat.stack.run_late(self.seat.slot, work, self.issued)
+        self.issued = made[len(work.y) :]
+        return made[len(self.issued) :]
 
-    def _build(self) -> Any:
-        return build_model(self.settings, len(self.features.names), self._forgetting())
+    @property
+    def seat(self) -> Seat:
+        """Where the state is."""
+        assert self._seat is not None  # noqa: S101
+        return self._seat
+
+    @property
+    def state(self) -> State | None:
+        """The model's state, None if it has not started."""
+        return self._restored if self._seat is None else self._seat.stack.state(self._seat.slot)
 
     def _forgetting(self) -> float | None:
         """λ for one unit of time, which is the usual time between rows, or one row."""
         half_life = self.settings.half_life_of
         if half_life is None:
             return None
-        number, unit = half_life
-        return float(0.5 ** (self.unit / (number * SECONDS.get(unit, 1.0))))
+        length, unit = half_life
+        return float(0.5 ** (self.unit / (length * SECONDS.get(unit, 1.0))))
 
-    def _elapsed(self, row: Waiting) -> float:
-        """Time since the row before; a row without a half-life in time is a unit of time."""
-        timed = self.settings.half_life is not None and math.isfinite(row.interval)
-        return row.interval / self.unit if timed else 1.0
+    # ---- answers out
+
+    def answer(self, samples: Sequence[Sample], received: Received, said: Said | None) -> list[Answer]:
+        """Answer rows with what the model said of the last of them; before it started there is nothing to say."""
+        work, gaps, flags = received
+        first = len(samples) - len(work.y)
+        ends = np.full((3, len(samples)), np.nan)  # mean, low and high
+        for remarks in flags[:first]:
+            remarks.insert(0, "warmup")
+        if said is not None:
+            if self.settings.missing == "skip":
+                said = said.without(gaps)
+            self.scores.count(said, work.y_next)
+            ends[:, first:] = said[:3]
+            for place in np.flatnonzero(np.diff(said.alarms, prepend=self.scores.alarms) > 0):
+                flags[first + place].append("alarm")
+            self.scores.alarms = int(said.alarms[-1])
+        return [
+            Answer(sample.line, sample.time, sample.group, mean, low, high, sample.target, tuple(remarks))
+            for sample, (mean, low, high), remarks in zip(samples, ends.T.tolist(), flags, strict=True)
+        ]
 
     # ---- checkpoints
 
     def to_json(self) -> dict[str, Any]:
-        """All but the model's state."""
+        """All but the model's state and its forecasts."""
         return {
             "history": self.history.to_json(),
-            "waiting": [[None if row.x is None else row.x.tolist(), row.y, row.interval] for row in self.waiting],
+            "waiting": [array.tolist() for array in self.waiting],
             "batch": self.batch,
             "intervals": self.intervals,
             "unit": self.unit,
             "last": self.last,
             "scores": self.scores.to_json(),
-            "reach": self.reach.to_json(),
             "started": self.model is not None,
         }
 
-    def blob(self) -> bytes:
-        """The model's state, or nothing if there is none."""
-        if self.model is not None and not self._blob:
-            self._blob = checkpoint.to_bytes(self.model, self.state if self.member is None else self.member.state)
-        return self._blob
+    def parts(self) -> tuple[bytes, bytes]:
+        """The model's state, and the forecasts whose labels have yet to come; nothing where there is none."""
+        state = self.state
+        if state is not None and not self._blob:
+            self._blob = checkpoint.to_bytes(state.model, state)
+        issued = self.issued
+        return self._blob, b"" if issued is None else issued.astype(issued.dtype.newbyteorder("<")).tobytes()
 
     @classmethod
-    def restored(cls, settings: Settings, features: Features, stored: dict[str, Any], blob: bytes) -> "Lane":
-        """The lane that `to_json` and `blob` describe."""
+    def restored(
+        cls, settings: Settings, features: Features, stored: dict[str, Any], parts: tuple[bytes, bytes]
+    ) -> Self:
+        """The lane that `to_json` and `parts` describe."""
         lane = cls(settings, features)
-        D = len(features.names)
-        for row in stored["history"]["columns"]:
-            numbers(row, len(features.columns))
-        lane.history.restore(stored["history"])
-        lane.waiting.extend(
-            Waiting(None if x is None else np.array(numbers(x, D)), number(y), number(interval))
-            for x, y, interval in stored["waiting"]
-        )
-        lane.batch = [(numbers(x, D), number(y)) for x, y in stored["batch"]]
+        D, C, history = len(features.names), len(features.columns), stored["history"]
+        lane.history.restore([numbers(row, C) for row in history["columns"]], numbers(history["targets"]))
+        X, y, interval = stored["waiting"]
+        X = np.array([numbers(row, D) for row in X]).reshape(len(X), D)
+        lane.waiting = Waiting(X, *(np.array(numbers(values, len(X))) for values in (y, interval)))
+        lane.batch = [(numbers(x, D), numbers([y])[0]) for x, y in stored["batch"]]
         lane.intervals, lane.unit = numbers(stored["intervals"]), positive(stored["unit"])
         lane.last = number(stored["last"])
         lane.scores = Scores.from_json(stored["scores"])
-        lane.reach.restore(stored["reach"])
         if stored["started"]:
-            lane.model = lane._build()
-            lane.state = checkpoint.from_bytes(lane.model, blob)
-            lane._blob = blob
+            lane._restore_model(*parts)
         return lane
+
+    def _restore_model(self, blob: bytes, issued: bytes) -> None:
+        """Take back the model, of which only a checkpoint knows how the default was chosen, and what it has issued."""
+        h, D = self.settings.horizon, len(self.features.names)
+        named = self.settings.model != DEFAULT
+        model = build_model(self.settings, np.zeros((0, D)), np.zeros(0), self._forgetting()) if named else None
+        state = checkpoint.from_bytes(model, blob)
+        dtype = state.model.forecast_dtype(1).newbyteorder("<")
+        sound = isinstance(state.model, Watched) and (state.layout.inputs, state.layout.outputs) == (D, None)
+        if not sound or len(self.waiting.y) != h or len(issued) != (h * dtype.itemsize if h > 1 else 0):
+            raise ValueError("the checkpoint is damaged: a model in it is not that of its series")
+        self.model, self._restored, self._blob = state.model, state, blob
+        if h > 1:
+            self.issued = np.frombuffer(issued, dtype).astype(dtype.newbyteorder("="))

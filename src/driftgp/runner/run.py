@@ -10,19 +10,22 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from driftgp.cores import each
 from driftgp.data.rows import Row, Rows
 from driftgp.runner import bundle
-from driftgp.runner.crew import Crew
-from driftgp.runner.lane import Answer, Lane
-from driftgp.runner.loop import CAPACITY
+from driftgp.runner.lane import Lane
 from driftgp.runner.models import build_model
 from driftgp.runner.schema import Interpreter, Sample, Schema, features_of, find_schema
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import Settings, settings_from
+from driftgp.runner.stack import Stacks
 from driftgp.runner.stored import text, whole
+from driftgp.runner.work import Answer, Said, Work
 
 PEEK = 100  # rows of a file by which columns are known for numbers or dates; of a live stream the first one
+BLOCK = 128  # rows read, and answered, at a time
 MOST_LANES = 64  # the series for which a block grows, so that each has several rows in it
 
 Complain = Callable[[str], None]
@@ -73,7 +76,6 @@ class Runner:
         self._rows, self._complain = rows, complain or (lambda _: None)
         self._source = self._readable()
         self._digest = hashlib.blake2b(digest_size=16)
-        self._crew = Crew(settings.level)
         self.rows = 0
         self.left_out = 0
         if saved is None:
@@ -87,7 +89,9 @@ class Runner:
             self.schema, self.lanes = saved.schema, saved.lanes
             self._go_on_from(saved)
         self.features = features_of(settings, self.schema)
-        build_model(settings, len(self.features.names), None)  # refuses a bad kernel now, not when the warm-up is over
+        D = len(self.features.names)
+        build_model(settings, np.zeros((0, D)), np.zeros(0), None)  # refuses a bad kernel now, not after the warm-up
+        self._stacks = Stacks(D)
         self._interpreter = Interpreter(settings, self.schema, rows)
 
     # ---- rows
@@ -96,7 +100,7 @@ class Runner:
         """Answers, block by block. After a malformed row come those of the rows before it, and then the error."""
         fault: ValueError | None = None
         while fault is None:
-            samples, fault = self._read(1 if self.live else CAPACITY * min(max(len(self.lanes), 1), MOST_LANES))
+            samples, fault = self._read(1 if self.live else BLOCK * min(max(len(self.lanes), 1), MOST_LANES))
             if samples:
                 yield self._answers(samples)
             elif fault is None:
@@ -139,29 +143,48 @@ class Runner:
                 self._leave_out(error)
 
     def _answers(self, samples: list[Sample]) -> list[Answer]:
-        """Answers in the order of the rows, each series by itself."""
+        """Answers in the order of the rows: each series has its own past, and all of them work at once."""
         places: dict[str, list[int]] = {}
         for place, sample in enumerate(samples):
             places.setdefault(sample.group, []).append(place)
         for group in places:
             if group not in self.lanes:
                 self.lanes[group] = Lane(self.settings, self.features)
-        own = {group: [samples[place] for place in where] for group, where in places.items()}
-        taken = self._together(own) if self.settings.group else {g: self.lanes[g].take(rows) for g, rows in own.items()}
-        answers = {place: answer for group in places for place, answer in zip(places[group], taken[group], strict=True)}
-        return [answers[place] for place in range(len(samples))]
+        lanes = [self.lanes[group] for group in places]
+        own = [[samples[place] for place in where] for where in places.values()]
+        received = [lane.receive(rows) for lane, rows in zip(lanes, own, strict=True)]
+        said = self._advance(lanes, [taken.work for taken in received])
+        answers: list[Answer | None] = [None] * len(samples)
+        for lane, rows, taken, word, where in zip(lanes, own, received, said, places.values(), strict=True):
+            for place, answer in zip(where, lane.answer(rows, taken, word), strict=True):
+                answers[place] = answer
+        return answers  # type: ignore[return-value]
 
-    def _together(self, samples: dict[str, list[Sample]]) -> dict[str, list[Answer]]:
-        """Several series at once: each starts by itself, on a core of its own, and they work as a crew."""
-        lanes = {group: self.lanes[group] for group in samples}
-        prepared = dict(zip(lanes, each(lambda group: lanes[group].prepare(samples[group]), lanes), strict=True))
-        working = [group for group in lanes if prepared[group].steps]
-        members = [member for group in working if (member := lanes[group].join(self._crew)) is not None]
-        forecasts = dict(zip(working, self._crew.advance(members, [prepared[g].steps for g in working]), strict=True))
-        return {
-            group: lane.answer(samples[group], prepared[group], forecasts.get(group, []))
-            for group, lane in lanes.items()
-        }
+    def _advance(self, lanes: list[Lane], works: list[Work]) -> list[Said | None]:
+        """Have the models of several series do their work, those of one kind together; None where there is none."""
+        new = [i for i, lane in enumerate(lanes) if lane.sit(self._stacks)]
+        each(lambda i: lanes[i].begin(works[i]), new)
+        members: dict[int, list[int]] = {}
+        for i, work in enumerate(works):
+            if len(work.y):
+                members.setdefault(id(lanes[i].seat.stack), []).append(i)
+        said: list[Said | None] = [None] * len(lanes)
+        for some in members.values():
+            words = self._together([lanes[i] for i in some], [works[i] for i in some])
+            for i, word in zip(some, words, strict=True):
+                said[i] = word
+        return said
+
+    def _together(self, lanes: list[Lane], works: list[Work]) -> list[Said]:
+        """What the models of one stack say, after the labels that came."""
+        stack = lanes[0].seat.stack
+        if self.settings.horizon == 1:
+            made = stack.run([lane.seat.slot for lane in lanes], works)
+        else:
+            made = np.concatenate([lane.run_late(work) for lane, work in zip(lanes, works, strict=True)])
+        said = stack.say(made, np.concatenate([work.y_next for work in works]), self.settings.level)
+        ends = np.cumsum([len(work.y) for work in works])[:-1]
+        return [Said(*word) for word in zip(*(np.split(array, ends) for array in said), strict=True)]
 
     # ---- results
 
@@ -185,7 +208,7 @@ class Runner:
             "output": output,
             "lanes": [[group, lane.to_json()] for group, lane in self.lanes.items()],
         }
-        return bundle.pack(header, [lane.blob() for lane in self.lanes.values()])
+        return bundle.pack(header, [part for lane in self.lanes.values() for part in lane.parts()])
 
     def _go_on_from(self, saved: Saved) -> None:
         _same_settings(saved.settings, self.settings)
@@ -229,8 +252,8 @@ def read_checkpoint(data: bytes) -> Saved:
         schema = Schema(**{name: tuple(map(text, value)) for name, value in header["schema"].items()})
         features = features_of(settings, schema)
         lanes = {
-            text(group): Lane.restored(settings, features, stored, blob)
-            for (group, stored), blob in zip(header["lanes"], parts, strict=True)
+            text(group): Lane.restored(settings, features, stored, own)
+            for (group, stored), own in zip(header["lanes"], zip(parts[::2], parts[1::2], strict=True), strict=True)
         }
         return Saved(settings, schema, lanes, whole(header["rows"]), text(header["digest"]), whole(header["output"]))
     except (KeyError, TypeError, AttributeError, OverflowError) as error:

@@ -4,10 +4,10 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from driftgp.runner.loop import Forecast
-from driftgp.runner.stored import number, whole
+import numpy as np
 
-_LATER = ("total", "total_square")  # came after the first checkpoints were written
+from driftgp.runner.stored import number, whole
+from driftgp.runner.work import Said
 
 
 @dataclass
@@ -28,22 +28,22 @@ class Scores:
     total: float = 0.0  # of the targets scored
     total_square: float = 0.0
 
-    def count(self, forecast: Forecast, actual: float) -> None:
-        """Take a prediction in."""
-        if not math.isfinite(forecast.mean):
-            return
-        self.predicted += 1
-        if math.isnan(actual):
-            return
-        error = actual - forecast.mean
-        self.scored += 1
-        self.inside += forecast.low <= actual <= forecast.high
-        self.square += error * error
-        self.absolute += abs(error)
-        self.width += forecast.high - forecast.low
-        self.log_density += forecast.log_density
-        self.total += actual
-        self.total_square += actual * actual
+    def count(self, said: Said, y: np.ndarray) -> None:
+        """Take in what was said of rows whose targets are y, N."""
+        predicted = np.isfinite(said.mean)
+        here = predicted & np.isfinite(y)
+        mean, low, high, log_density, y = (
+            array[here] for array in (said.mean, said.low, said.high, said.log_density, y)
+        )
+        self.predicted += int(predicted.sum())
+        self.scored += len(y)
+        self.inside += int(((low <= y) & (y <= high)).sum())
+        self.square = _added(self.square, (y - mean) ** 2)
+        self.absolute = _added(self.absolute, np.abs(y - mean))
+        self.width = _added(self.width, high - low)
+        self.log_density = _added(self.log_density, log_density)
+        self.total = _added(self.total, y)
+        self.total_square = _added(self.total_square, y**2)
 
     def plus(self, other: "Scores") -> "Scores":
         """Sums of both."""
@@ -83,8 +83,11 @@ class Scores:
     def from_json(cls, stored: dict[str, Any]) -> "Scores":
         """The sums that `to_json` gave."""
         values: dict[str, Any] = {
-            field.name: (whole if field.type is int else number)(stored[field.name])
-            for field in fields(cls)
-            if field.name in stored or field.name not in _LATER
+            field.name: (whole if field.type is int else number)(stored[field.name]) for field in fields(cls)
         }
         return cls(**values)
+
+
+def _added(total: float, values: np.ndarray) -> float:
+    """A sum taken one value after another, so that how rows are cut into blocks changes no bit of it."""
+    return float(np.add.accumulate(np.append(total, values))[-1])

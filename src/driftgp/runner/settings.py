@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from driftgp import checks
 from driftgp.data.rows import as_date
 from driftgp.features import PHASES
 
-MODELS = ("agp", "fast", "hybrid", "exact", "fitc", "svgp", "w-vsgp", "agp-vsi", "persistence", "mean")
+DEFAULT = "default"  # the model that driftgp.defaults recommends for a series' first rows
+MODELS = (DEFAULT, "agp", "fast", "hybrid", "exact", "fitc", "svgp", "w-vsgp", "agp-vsi", "persistence", "mean")
+KERNEL, INDUCING, WINDOW = "linear + se", 40, 300  # of the other models, if nothing is said
 MISSING = ("carry", "skip", "refuse")
 MALFORMED = ("stop", "skip")
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -22,6 +24,14 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdw]?)\s*")
 
 Missing = Literal["carry", "skip", "refuse"]
 Malformed = Literal["stop", "skip"]
+
+
+class Named(NamedTuple):
+    """What a model by name is told, besides its half-life."""
+
+    kernel: str
+    inducing: int  # at most
+    window: int
 
 
 @dataclass(frozen=True)
@@ -39,10 +49,10 @@ class Settings:
     half_life: str | None = None
     horizon: int = 1
     group: str | None = None
-    model: str = "agp"
-    kernel: str = "linear + se"
-    inducing: int = 40
-    window: int = 300
+    model: str | None = None  # None: the default, or agp where one of the settings is given that the default has not
+    kernel: str | None = None  # of the default model: None, as are inducing and window
+    inducing: int | None = None
+    window: int | None = None
     level: float = 0.95
     warmup: int | None = None  # None: a window, or 100 rows
     missing: Missing = "carry"
@@ -54,13 +64,37 @@ class Settings:
         """Refuse what does not fit together."""
         if self.time is not None and len(self.time) > 2:
             raise ValueError(f"time must name one column, or a date and its hours; got {', '.join(self.time)}")
-        if self.inducing > self.window:
-            raise ValueError(f"inducing must be at most window ({self.window}); got {self.inducing}")
+        given = self._only_of_named()
+        if self.model == DEFAULT and given:
+            raise ValueError(
+                f"{given[0]} is no setting of the default model, which chooses for itself: "
+                "leave it out, or name a model, such as agp"
+            )
+        if self.model is None:
+            object.__setattr__(self, "model", "agp" if given else DEFAULT)
+        if self.model != DEFAULT:
+            for name, value in self.named._asdict().items():
+                object.__setattr__(self, name, value)
+
+    def _only_of_named(self) -> list[str]:
+        """The settings given that the default model has not."""
+        values = {name: getattr(self, name) for name in ("kernel", "inducing", "window", "half_life")}
+        given = [name.replace("_", "-") for name, value in values.items() if value is not None]
+        return given + [f"no-{name}" for name in ("standardise", "calibrate") if not getattr(self, name)]
+
+    @property
+    def named(self) -> Named:
+        """What a model by name is told."""
+        window = self.window or WINDOW
+        inducing = self.inducing or min(INDUCING, window)
+        if inducing > window:
+            raise ValueError(f"inducing must be at most window ({window}); got {inducing}")
+        return Named(self.kernel or KERNEL, inducing, window)
 
     @property
     def rows_of_warmup(self) -> int:
         """Rows in the warm-up batch."""
-        return min(self.window, WARMUP) if self.warmup is None else self.warmup
+        return min(self.window or WARMUP, WARMUP) if self.warmup is None else self.warmup
 
     @property
     def half_life_of(self) -> tuple[float, str] | None:

@@ -26,10 +26,13 @@ def positive(value: Any) -> float:
 
 
 def numbers(value: Any, size: int | None = None) -> list[float]:
-    """A list of numbers, of a given size or of any."""
+    """A list of numbers as a table may hold them, finite or NaN; of a given size, or of any."""
     if not isinstance(value, list) or (size is not None and len(value) != size):
         raise _damaged(value, "a list of numbers" if size is None else f"a list of {size} numbers")
-    return [number(entry) for entry in value]
+    found = [number(entry) for entry in value]
+    if any(map(math.isinf, found)):
+        raise _damaged(value, "a list of finite numbers")
+    return found
 
 
 def text(value: Any) -> str:

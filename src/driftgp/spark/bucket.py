@@ -4,17 +4,14 @@ Nothing here knows Spark: rows come and go as pandas frames, the state as plain 
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import numpy as np
 import pandas as pd
 
 from driftgp.fleet import Fleet, Key
-from driftgp.prediction import Prediction
+from driftgp.predictions import Prediction
 from driftgp.spark.job import Job
-
-_FEWEST = 64  # rows that predictions are filled up to, so that few shapes are compiled
 
 
 class Stored(NamedTuple):
@@ -31,11 +28,11 @@ class Bucket:
 
     Rows of a key are taken in the order of their times; rows of one time in the order of target and features, so that
     the order in which Spark delivers them does not matter. A row that is older than the last one of its key is late:
-    it is predicted by the state as it is before this batch, and not learnt from.
+    it is predicted by the state as it is before this batch, and not learned from.
     """
 
     job: Job
-    fleet: Fleet[Any]
+    fleet: Fleet
     last: dict[Key, int] = field(default_factory=dict)  # time of each key's last row
 
     @classmethod
@@ -55,7 +52,7 @@ class Bucket:
         return Stored(self.job.written, self.fleet.to_bytes(start=False), times.tobytes())
 
     def follow(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Predict and then learn from rows with `key`, `time`, `x` (a list a row) and `y`, in the order of their times.
+        """Predict and then learn from rows with `key`, `time`, `x` (a list) and `y`, in the order of their times.
 
         The answer has the rows in that order, with mean, interval and flags.
         """
@@ -84,10 +81,7 @@ class Bucket:
 
     def _bounds(self, prediction: Prediction) -> np.ndarray:
         """Mean, lower and upper bound, 3×N."""
-        count = prediction.mean.shape[0]
-        some = np.minimum(np.arange(max(_FEWEST, 1 << (count - 1).bit_length())), count - 1)
-        filled: Prediction = jax.tree.map(lambda leaf: np.asarray(leaf)[some], prediction)
-        return np.stack((filled.mean, *filled.interval(self.job.level)))[:, :count]
+        return np.stack((prediction.mean, *prediction.interval(self.job.level)))
 
 
 def _order(key: np.ndarray, time: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -3,33 +3,31 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from datetime import timedelta
 from functools import cached_property, lru_cache
-from typing import Any
 
-import jax
 import numpy as np
 from pyspark import cloudpickle
 
 from driftgp import checks
-from driftgp.fingerprint import first_difference
+from driftgp.defaults import recommended
 from driftgp.fleet import Fleet
 from driftgp.model import Model
+from driftgp.settings_json import first_difference
 
 BUCKETS = 64
 
 
 @dataclass(frozen=True)
 class Job:
-    """One model a key, on the columns of a DataFrame.
+    """One model per key, on the columns of a DataFrame.
 
-    >>> from driftgp import FastAGP
-    >>> Job(FastAGP(), key="meter", time="time", features=["lag1", "temperature"], target="load").buckets
+    >>> Job(key="meter", time="time", features=["lag1", "temperature"], target="load").buckets
     64
 
     Attributes:
-        model: any model with one output.
+        model: any model with one output; None: the default model (`driftgp.defaults.recommended`).
         key: column of the keys, strings or whole numbers.
         time: column of the times, timestamps or whole numbers.
         features: columns of the inputs.
@@ -42,7 +40,8 @@ class Job:
         start: a fleet with a shared warm-up, from which new keys start; None: they start cold.
     """
 
-    model: Model[Any]
+    model: Model = None  # type: ignore[assignment]  # the default, unless it is given
+    _: KW_ONLY
     key: str
     time: str
     features: Sequence[str]
@@ -50,7 +49,7 @@ class Job:
     level: float = 0.95
     step: timedelta | float | None = None
     buckets: int = BUCKETS
-    start: Fleet[Any] | bytes | None = None
+    start: Fleet | bytes | None = None
 
     def __post_init__(self) -> None:
         """Check the settings, and make plain what a worker would read back otherwise."""
@@ -67,7 +66,8 @@ class Job:
         put = object.__setattr__
         put(self, "buckets", checks.whole("buckets", self.buckets, at_least=1))
         put(self, "features", tuple(self.features))
-        put(self, "model", jax.tree.map(_plain, self.model))
+        if self.model is None:
+            put(self, "model", recommended(np.zeros((0, len(self.features))), np.zeros(0)))
         if isinstance(self.start, Fleet):
             put(self, "start", self.start.fresh().to_bytes())
         self.fleet()  # refuses the start of another model
@@ -77,12 +77,12 @@ class Job:
         """The step as a number in units of the time column, which are microseconds for timestamps."""
         return self.step / timedelta(microseconds=1) if isinstance(self.step, timedelta) else float(self.step or 0.0)
 
-    def fleet(self) -> Fleet[Any]:
+    def fleet(self) -> Fleet:
         """A fleet without keys, ready to admit those of a bucket."""
         return self._template.fresh()
 
     @cached_property
-    def _template(self) -> Fleet[Any]:
+    def _template(self) -> Fleet:
         return Fleet(self.model) if self.start is None else Fleet.from_bytes(self.model, self.start)  # type: ignore[arg-type]
 
     # ---- what must stay the same while states are used
@@ -103,18 +103,10 @@ class Job:
     # ---- the way to a worker
 
     def __reduce__(self) -> tuple[Callable[[bytes], "Job"], tuple[bytes]]:
-        """Travel as bytes for which a worker makes one job, however many tasks bring them.
-
-        What was compiled for a model is found again by that model's functions only (those of an optimiser, say).
-        """
-        return _arrived, (cloudpickle.dumps([getattr(self, field.name) for field in fields(self)]),)
+        """Travel as bytes for which a worker makes one job, however many tasks bring them."""
+        return _arrived, (cloudpickle.dumps({field.name: getattr(self, field.name) for field in fields(self)}),)
 
 
 @lru_cache(maxsize=16)
 def _arrived(sent: bytes) -> Job:
-    return Job(*cloudpickle.loads(sent))
-
-
-def _plain(leaf: Any) -> Any:
-    """A worker would read an array of JAX back in single precision."""
-    return np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf
+    return Job(**cloudpickle.loads(sent))

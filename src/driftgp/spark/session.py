@@ -2,7 +2,6 @@
 
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,24 +13,14 @@ from driftgp.spark.needs import need_java
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def settings(cache: str | os.PathLike[str] | None = None) -> dict[str, str]:
+def settings() -> dict[str, str]:
     """Spark settings for a job: for `SparkSession.builder.config`, `--conf` of `spark-submit` or spark-defaults.conf.
 
     A stateful processor needs the RocksDB state store. Its changelog has a micro-batch write what has changed and not
-    a whole snapshot. A Python worker, of which there is one a core, keeps to the processor and to one thread.
-
-    Args:
-        cache: folder, on each machine, where workers keep what JAX has compiled, so that the next worker need not
-            compile it again; None: each compiles for itself.
+    a whole snapshot. A Python worker, of which there is one per core, keeps to one thread.
     """
     state_store = "spark.sql.streaming.stateStore"
-    environment = {"JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    if cache is not None:
-        environment |= {
-            "JAX_COMPILATION_CACHE_DIR": os.fspath(cache),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-        }
+    environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     return {
         f"{state_store}.providerClass": _ROCKSDB,
         f"{state_store}.rocksdb.changelogCheckpointing.enabled": "true",
@@ -45,7 +34,6 @@ def session(
     name: str = "driftgp",
     *,
     cores: int | str = "*",
-    cache: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> SparkSession:
     """Start Spark in this process, or say what to install.
@@ -53,7 +41,6 @@ def session(
     Args:
         name: of the application.
         cores: how many to use, "*" for all.
-        cache: see `settings`.
         options: further Spark settings, with underscores for dots.
     """
     need_java()
@@ -63,15 +50,13 @@ def session(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(partitions),
-        **settings(cache),
+        **settings(),
         **{option.replace("_", "."): str(value) for option, value in options.items()},
     }
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
     for option, value in chosen.items():
         builder = builder.config(option, value)
-    with _this_python(), warnings.catch_warnings():
-        # JAX warns of every fork. This one becomes Java at once, and nothing of JAX runs in it.
-        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+    with _this_python():
         spark: SparkSession = builder.getOrCreate()
     return spark
 

@@ -3,8 +3,9 @@
 from driftgp.wrappers.bank import Bank
 from driftgp.wrappers.calibrate import Calibrated
 from driftgp.wrappers.carry import CarryForward
+from driftgp.wrappers.guarded import Guarded
 from driftgp.wrappers.standardize import Standardize
 from driftgp.wrappers.watched import Watched
 from driftgp.wrappers.within import Within
 
-__all__ = ["Bank", "Calibrated", "CarryForward", "Standardize", "Watched", "Within"]
+__all__ = ["Bank", "Calibrated", "CarryForward", "Guarded", "Standardize", "Watched", "Within"]

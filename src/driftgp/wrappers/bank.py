@@ -1,186 +1,237 @@
-"""A model for several values of its settings at once, mixed by how well each has predicted of late."""
+"""Several models at once, mixed by how well each has predicted of late."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
-from jax.typing import ArrayLike
+from scipy.special import softmax
 
-from driftgp import checks
-from driftgp.mixture import Mixture
-from driftgp.model import Layout, Model, Units
-from driftgp.prediction import Gaussian, traced
-from driftgp.wrappers.holding import Holding, HoldingState
+from driftgp import checks, forecasts
+from driftgp.model import Model, Units
+from driftgp.predictions import Mixture
+from driftgp.predictions.normal import log_pdf
+from driftgp.window import Leaving, Windowed, WindowState, observed
 
-# Memories in samples, 1/(1 − λ), of the members when no settings are given.
-MEMORIES = (20.0, 40.0, 80.0, 160.0, 1000.0)
 # A member's weight never falls below e^−12 of the best one's, so that it can come back within a few samples.
 _LOWEST = -12.0
 
 
-class BankState(HoldingState):
-    """The members' states, and how they have fared."""
+class BankState:
+    """How the members have fared, the windows that they share, and the members' states."""
 
-    inner: Any  # every array with a leading axis K
-    log_weights: Array  # K
-    layout: Layout = eqx.field(static=True)
+    def __init__(self, record: np.ndarray, models: tuple[Model, ...], shared: dict[int, int]) -> None:
+        """Look at a record; `shared` says which windows there are: the size of each, and its number."""
+        self.record = record
+        self.log_weights = record["log_weights"]  # K
+        self.windows = {size: WindowState(record[f"window_{i}"]) for size, i in shared.items()}
+        self.members = [self._member(record[f"member_{k}"], model) for k, model in enumerate(models)]
+
+    def _member(self, record: np.ndarray, model: Model) -> Any:
+        window = shared_window(model)
+        if window is None:
+            return model.view(record)
+        assert isinstance(model, Windowed)  # noqa: S101 (only these share)
+        return model.view_on(record, self.windows[window])
 
     @property
-    def weights(self) -> Array:
+    def weights(self) -> np.ndarray:
         """The members' shares in the mixture, K."""
-        if traced(self.log_weights):
-            return jax.nn.softmax(self.log_weights, axis=-1)
-        with jax.enable_x64(True):
-            return np.asarray(jax.nn.softmax(self.log_weights, axis=-1))  # type: ignore[return-value]
+        shares: np.ndarray = softmax(self.log_weights)
+        return shares
 
 
-class Bank(Holding[BankState]):
-    """Hold K copies of a model that differ in some settings, by default in λ, and predict their mixture.
+def shared_window(model: Model) -> int | None:
+    """Size of the window that a member shares with others of that size; None if it shares none."""
+    return model.window if isinstance(model, Windowed) else None
+
+
+@dataclass(frozen=True)
+class Bank(Model):
+    """Hold several models of any kind and predict their mixture.
 
     The weight of member k is its recent predictive likelihood (dynamic model averaging: Raftery, Kárný, Ettler 2010),
 
         log w_k ← a^Δt log w_k + (1 − a^Δt) log π_k + log N(y | m_k, s_k²)
 
-    averaged over the outputs, which share the weights. So no λ has to be chosen, and the λ in use may change: short
-    memories lead where the stream has just turned, long ones where it is calm.
+    averaged over the outputs, which share the weights. With members that differ in λ no λ has to be chosen, and the λ
+    in use may change: short memories lead where the stream has just turned, long ones where it is calm. Members that
+    keep windows of the same size share one.
 
-    >>> import numpy as np
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> y = np.sin(6 * X[:, 0])
-    >>> model = Bank(AGP(inducing=6, window=40), forgetting=[0.9, 0.95, 0.99])
+    >>> model = Bank([AGP(inducing=6, window=40, forgetting=rate) for rate in (0.9, 0.95, 0.99)])
     >>> state = model.update(model.init(X[:40], y[:40]), X[40:59], y[40:59])
     >>> state.weights.shape, bool(abs(model.predict(state, X[59:]).mean[0] - y[59]) < 0.1)
     ((3,), True)
+
+    Args:
+        models: the members, each with normal predictions.
+        memory: a, the factor by which the past counts less in the weights with each unit of time; 1 never forgets.
+        prior: π, the weights to start from and to return to; equal by default.
     """
 
-    model: Model[Any]  # stacked: every number has a leading axis K
-    memory: Array
-    log_prior: Array  # K
+    models: tuple[Model, ...]
+    memory: float
+    log_prior: tuple[float, ...]  # K
 
-    def __init__(
-        self,
-        model: Model[Any],
-        *,
-        memory: ArrayLike = 0.98,
-        prior: ArrayLike | Sequence[float] | None = None,
-        **settings: ArrayLike | Sequence[float],
-    ) -> None:
-        """Hold copies of a model.
-
-        Args:
-            model: any model with Gaussian predictions.
-            memory: a, the factor by which the past counts less in the weights with each unit of time; 1 never forgets.
-            prior: π, the weights to start from and to return to; equal by default.
-            settings: names of numeric settings of the model, each with K values; by default `forgetting`, for memories
-                1/(1 − λ) of 20 to 1000 samples.
-        """
-        if not settings:
-            settings = {"forgetting": 1.0 - 1.0 / np.array(MEMORIES)}
-        self.model = _stacked(model, settings)
-        K = np.shape(next(iter(settings.values())))[0]
-        self.memory = checks.between("memory", memory, 0.0, 1.0)
-        shares = checks.between("prior", np.ones(K) if prior is None else prior, 0.0, np.inf)
-        if np.shape(shares) != (K,):
-            raise ValueError(f"prior must have one weight for each of the {K} members; got shape {np.shape(shares)}")
-        self.log_prior = np.log(shares / np.sum(shares))
+    def __init__(self, models: Sequence[Model], *, memory: float = 0.98, prior: Sequence[float] | None = None) -> None:
+        """Take the settings: see the class."""
+        models = tuple(models)
+        if not models or not all(isinstance(model, Model) for model in models):
+            raise ValueError(f"models must be a list of models, such as [AGP(), FastAGP()]; got {models!r}")
+        wrong = [model for model in models if not model.normal]
+        if wrong:
+            name = type(wrong[0]).__name__
+            raise ValueError(f"models must predict normal distributions to be mixed; {name} does not")
+        shares = np.array(checks.all_between("prior", np.ones(len(models)) if prior is None else prior, 0.0, np.inf))
+        if len(shares) != len(models):
+            raise ValueError(f"prior must have one weight for each of the {len(models)} members; got {len(shares)}")
+        object.__setattr__(self, "models", models)
+        object.__setattr__(self, "memory", checks.between("memory", memory, 0.0, 1.0))
+        object.__setattr__(self, "log_prior", tuple(np.log(shares / np.sum(shares)).tolist()))
 
     @property
-    def size(self) -> int:
-        """Number of members K."""
-        return self.log_prior.shape[-1]
+    def normal(self) -> bool:  # type: ignore[override]
+        """A mixture is not normal."""
+        return False
 
-    def member(self, k: int) -> Model[Any]:
-        """Member k by itself."""
-        one: Model[Any] = jax.tree.map(lambda leaf: leaf[k], self.model)
-        return one
+    @property
+    def fills_gaps(self) -> bool:
+        """Whether all members can do with inputs that are NaN."""
+        return all(model.fills_gaps for model in self.models)
+
+    # ---- records -----------------------------------------------------------------------------------------------------
+
+    @property
+    def shared(self) -> dict[int, int]:
+        """Sizes of the windows that members share, and the number of each."""
+        sizes = (shared_window(model) for model in self.models)
+        return {size: i for i, size in enumerate(dict.fromkeys(size for size in sizes if size is not None))}
+
+    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
+        """Layout of a state: weights, shared windows, members."""
+        windows = [(f"window_{i}", WindowState.dtype(T=size, D=inputs, P=outputs)) for size, i in self.shared.items()]
+        members = [(f"member_{k}", own_dtype(model, inputs, outputs)) for k, model in enumerate(self.models)]
+        return np.dtype([("log_weights", np.float64, (len(self.models),)), *windows, *members])
+
+    def view(self, record: np.ndarray) -> BankState:
+        """Weights, windows and members."""
+        return BankState(record, self.models, self.shared)
+
+    def forecast_dtype(self, outputs: int) -> np.dtype:
+        """Layout of a forecast: the weights, and every member's forecast."""
+        members = [(f"member_{k}", model.forecast_dtype(outputs)) for k, model in enumerate(self.models)]
+        return forecasts.layout(outputs, ("weights", np.float64, (len(self.models),)), *members)
+
+    def law(self, made: np.ndarray) -> Mixture:
+        """Mixture of the members' normal distributions."""
+        weights = np.moveaxis(made["weights"], 1, 0)[:, :, None]  # K×N×1
+        members = [made[f"member_{k}"] for k in range(len(self.models))]
+        return Mixture(weights, *(np.stack([p[name] for p in members]) for name in ("mean", "variance", "noise")))
+
+    def derived(self) -> tuple[str, ...]:
+        """Fields of the members."""
+        return tuple(f"member_{k}.{path}" for k, model in enumerate(self.models) for path in model.derived())
+
+    def check(self, state: BankState) -> None:
+        """Refuse weights that are not finite, and what a member refuses."""
+        if not np.isfinite(state.log_weights).all():
+            raise ValueError("log_weights must be finite")
+        for model, member in self._each(state):
+            model.check(member)
+
+    def complete(self, state: BankState) -> None:
+        """Complete every member."""
+        for model, member in self._each(state):
+            model.complete(member)
 
     # ---- the contract ------------------------------------------------------------------------------------------------
 
-    def start(self, layout: Layout, X: Array, y: Array) -> BankState:
+    def accept(self, inputs: int, outputs: int, rows: int) -> None:
+        """Refuse what a member refuses."""
+        for model in self.models:
+            model.accept(inputs, outputs, rows)
+
+    def start(self, state: BankState, X: np.ndarray, y: np.ndarray) -> None:
         """Start every member on the batch."""
-        inner = jax.vmap(lambda model: model.start(layout, X, y))(self.model)
-        return BankState(inner=inner, log_weights=jnp.asarray(self.log_prior, layout.dtype), layout=layout)
+        state.log_weights[...] = self.log_prior
+        for model, member in self._each(state):
+            model.start(member, X, y)
 
-    def forecast(self, state: BankState, X: Array) -> Mixture:
-        """Mixture of the members' forecasts."""
-        p = self._members(state, X)
-        weights = jax.nn.softmax(state.log_weights)
-        return Mixture(
-            weights=tuple(jnp.broadcast_to(weight, p.mean.shape[1:]) for weight in weights),
-            means=tuple(p.mean),
-            variances=tuple(p.variance),
-            noises=tuple(p.noise),
-        )
+    def forecast(self, state: BankState, X: np.ndarray) -> np.ndarray:
+        """Mixture of the members' forecasts: Σ w_k m_k, and Σ w_k (s_k² + (m_k − m)²)."""
+        said = [model.forecast(member, X) for model, member in self._each(state)]
+        weights = state.weights
+        mean, noise = (_mixed(weights, [p[name] for p in said]) for name in ("mean", "noise"))
+        variance = _mixed(weights, [p["variance"] + (p["mean"] - mean) ** 2 for p in said])
+        made = forecasts.records(self.forecast_dtype(mean.shape[1]), mean, variance, noise)
+        made["weights"] = weights
+        for k, p in enumerate(said):
+            made[f"member_{k}"] = p
+        return made
 
-    def learn(self, state: BankState, x: Array, y: Array, elapsed: Array) -> BankState:
+    def joint(self, state: BankState, X: np.ndarray) -> np.ndarray:
+        """Σ w_k (C_k + (m_k − m)(m_k − m)ᵀ): what the members expect, and how far they disagree together."""
+        means = [model.forecast(member, X)["mean"].T for model, member in self._each(state)]  # K of P×N
+        within = [model.joint(member, X) for model, member in self._each(state)]  # K of P×N×N
+        weights = state.weights
+        apart = [m - _mixed(weights, means) for m in means]
+        return _mixed(weights, [C + d[:, :, None] * d[:, None, :] for C, d in zip(within, apart, strict=True)])
+
+    def learn(
+        self, state: BankState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
+    ) -> None:
         """Judge the members by the sample, then let each learn from it."""
-        observed = jnp.isfinite(y) & jnp.all(jnp.isfinite(x) | self.fills_gaps)  # P
-        p = self._members(state, x[None])
-        density = jnp.where(observed, p.log_prob(jnp.where(observed, y, 0.0))[:, 0], 0.0)  # K×P
-        score = jnp.sum(density, -1) / jnp.maximum(jnp.sum(observed), 1)  # K
+        if forecast is None:
+            forecast = self.forecast(state, x[None])
+        said = [forecast[f"member_{k}"] for k in range(len(self.models))]
         keep = self.memory**elapsed
-        log_w = keep * state.log_weights + (1.0 - keep) * self.log_prior + score
-        return replace(
-            state,
-            inner=jax.vmap(lambda model, inner: model.learn(inner, x, y, elapsed))(self.model, state.inner),
-            log_weights=jnp.maximum(log_w - jnp.max(log_w), _LOWEST),
-        )
+        log_w = keep * state.log_weights + (1.0 - keep) * np.array(self.log_prior)
+        counts = np.isfinite(y) & (self.fills_gaps or np.isfinite(x).all())  # P
+        if counts.any():
+            scores = np.array([np.mean(_log_density(p, y)[counts]) for p in said])
+            scores[np.isnan(scores)] = -np.inf
+            if np.max(scores) > -np.inf:  # a target so far out that no member has a density there says nothing
+                log_w += scores
+        state.log_weights[...] = np.maximum(log_w - np.max(log_w), _LOWEST)
+        leaving: dict[int, Leaving] = {}
+        if observed(x, y):
+            leaving = {size: window.push(x, y) for size, window in state.windows.items()}
+        for (model, member), p in zip(self._each(state), said, strict=True):
+            window = shared_window(model)
+            if isinstance(model, Windowed) and window is not None:
+                model.learn_on(member, leaving.get(window), x, y, elapsed, p)
+            else:
+                model.learn(member, x, y, elapsed, p)
 
-    def _members(self, state: BankState, X: Array) -> Gaussian:
-        """Forecast of each member, K×N×P."""
-        p = jax.vmap(lambda model, inner: model.forecast(inner, X))(self.model, state.inner)
-        if not isinstance(p, Gaussian):
-            raise ValueError(f"model must predict normal distributions to be mixed; got {type(p).__name__}")
-        return p
+    def rescale(self, state: BankState, units: Units) -> None:
+        """Every window and every member in other units, which change no weight."""
+        for size, window in state.windows.items():
+            here = [member.w > 0.0 for model, member in self._each(state) if shared_window(model) == size]
+            window.rescale(units, np.any(here, 0))
+        for model, member in self._each(state):
+            if isinstance(model, Windowed) and model.window is not None:
+                model.rescale_on(member, units)
+            else:
+                model.rescale(member, units)
 
-    # ---- for checkpoints and wrappers --------------------------------------------------------------------------------
-
-    def essence(self, state: BankState) -> BankState:
-        """Essence of every member."""
-        return replace(state, inner=jax.vmap(lambda model, inner: model.essence(inner))(self.model, state.inner))
-
-    def complete(self, state: BankState) -> BankState:
-        """Undo `essence`, up to rounding."""
-        return replace(state, inner=jax.vmap(lambda model, inner: model.complete(inner))(self.model, state.inner))
-
-    def rescale(self, state: BankState, units: Units) -> BankState:
-        """Every member in other units, which change no weight."""
-        rescaled = jax.vmap(lambda model, inner: model.rescale(inner, units))(self.model, state.inner)
-        return replace(state, inner=rescaled)
-
-
-def _stacked(model: Model[Any], settings: dict[str, Any]) -> Model[Any]:
-    """K copies of a model as one, in which the named settings differ."""
-    arrays = {name: checks.real(name, values) for name, values in settings.items()}
-    sizes = {name: array.shape[:1] for name, array in arrays.items()}
-    if len(set(sizes.values())) != 1 or () in sizes.values():
-        raise ValueError(f"settings must each have one value for every member; got {sizes}")
-    (K,) = next(iter(sizes.values()))
-    stacked = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (K, *np.shape(leaf))), model)
-    for name, array in arrays.items():
-        stacked = eqx.tree_at(partial(_follow, path=_path(model, name)), stacked, array.astype(np.float64))
-    return stacked
+    def _each(self, state: BankState) -> Iterator[tuple[Model, Any]]:
+        return zip(self.models, state.members, strict=True)
 
 
-def _path(model: Any, name: str) -> tuple[str, ...]:
-    """Where a setting is: in the innermost model that has it, so that λ is never a wrapper's own."""
-    chain = [model]
-    while hasattr(chain[-1], "model"):
-        chain.append(chain[-1].model)
-    for depth, held in reversed(list(enumerate(chain))):
-        if isinstance(getattr(held, name, None), np.ndarray | np.floating | float):
-            return (*["model"] * depth, name)
-    raise ValueError(f"{name} must be a numeric setting of {type(chain[-1]).__name__} for its members to differ in it")
+def own_dtype(model: Model, inputs: int, outputs: int) -> np.dtype:
+    """Layout of a member's state, without the window that it shares."""
+    if isinstance(model, Windowed) and model.window is not None:
+        return model.own_dtype(inputs, outputs, window=False)
+    return model.record_dtype(inputs, outputs)
 
 
-def _follow(model: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        model = getattr(model, name)
-    return model
+def _mixed(weights: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
+    return np.sum([w * value for w, value in zip(weights, values, strict=True)], 0)
+
+
+def _log_density(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """log N(y | m, s²) of one forecast, P."""
+    return log_pdf((y - p["mean"][0]) / np.sqrt(p["variance"][0])) - 0.5 * np.log(p["variance"][0])

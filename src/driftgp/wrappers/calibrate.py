@@ -1,38 +1,37 @@
 """Intervals that hold as many targets as they say, whatever the stream does."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
-from jax.typing import ArrayLike
+from scipy.special import softmax
 
-from driftgp import checks, normal
-from driftgp.model import Layout, Model, Units
+from driftgp import checks, forecasts
+from driftgp.model import Model
+from driftgp.predictions import Recalibrated, nominal_reach
+from driftgp.predictions.normal import pdf
+from driftgp.predictions.recalibrated import moments
+from driftgp.records import View, floats, part
 from driftgp.wrappers import spread
-from driftgp.wrappers.holding import Holding, HoldingState
-from driftgp.wrappers.recalibrated import Recalibrated, nominal_reach
+from driftgp.wrappers.holding import Holding
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)
 # Two reaches keep at least this share of their nominal ratio: a distribution needs its quantiles in order.
 _LEAST_RATIO = 0.2
 
 
-class CalibratedState(HoldingState):
-    """The held model's state, and how far its intervals have to reach."""
+class CalibratedState(View):
+    """How far the held model's intervals have to reach, and its state."""
 
-    inner: Any
-    log_s2: Array  # J×P, spread of the normal scores as each gain sees it
-    log_weights: Array  # J×P, how well each of them has foretold the scores
-    offset: Array  # L×S×P, what each level (and side) needs besides, in log units
-    layout: Layout = eqx.field(static=True)
+    log_s2: np.ndarray = floats("J", "P")  # spread of the normal scores as each gain sees it
+    log_weights: np.ndarray = floats("J", "P")  # how well each of them has foretold the scores
+    offset: np.ndarray = floats("L", "S", "P")  # what each level (and side) needs besides, in log units
+    inner: Any = part()
 
 
-class Calibrated(Holding[CalibratedState]):
+@dataclass(frozen=True)
+class Calibrated(Holding):
     """Hold a model and stretch its predictive distribution so that its intervals hold their share of the targets.
 
     The normal score z of a target, Φ(z) = cdf(y), has a standard normal law if the model is right. The interval of a
@@ -52,129 +51,171 @@ class Calibrated(Holding[CalibratedState]):
     constant, 1/rate samples.
 
     Predictions are `Recalibrated`: their intervals, quantiles and density are the calibrated ones, those of the held
-    model are in their field `model`.
+    model are in `law.model`.
 
-    >>> import numpy as np
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> y = np.sin(6 * X[:, 0])
     >>> model = Calibrated(AGP(inducing=6, window=40))
     >>> prediction = model.predict(model.init(X[:40], y[:40]), X[40:41])
-    >>> bool(np.allclose(prediction.interval(0.95), prediction.model.interval(0.95)))  # nothing to correct yet
+    >>> bool(np.allclose(prediction.interval(0.95), prediction.law.model.interval(0.95)))  # nothing to correct yet
     True
+
+    Args:
+        model: any model.
+        levels: of the intervals that are controlled, in increasing order; others are interpolated.
+        symmetric: control central intervals, or each of their two ends by itself, so that a one-sided bound holds
+            too.
+        rate: of the controllers, one over their time constant in samples.
+        gains: of the trackers of the spread; 0 is a tracker that stays with the model's word.
+        prior: weights of the trackers where nothing speaks for any; by default each has a tenth of the one before,
+            for a quick tracker wavers, and a jump of the noise speaks loudly enough.
+        memory: factor by which the past counts less with each unit of time in the trackers' weights.
     """
 
-    model: Model[Any]
-    rate: Array
-    gains: Array  # J
-    log_prior: Array  # J
-    memory: Array
-    levels: tuple[float, ...] = eqx.field(static=True)
-    symmetric: bool = eqx.field(static=True)
+    levels: tuple[float, ...]
+    symmetric: bool
+    rate: float
+    gains: tuple[float, ...]
+    log_prior: tuple[float, ...]  # J
+    memory: float
+    State: ClassVar[type[View]] = CalibratedState
 
     def __init__(
         self,
-        model: Model[Any],
+        model: Model,
         *,
-        levels: tuple[float, ...] = LEVELS,
+        levels: Sequence[float] = LEVELS,
         symmetric: bool = True,
-        rate: ArrayLike = 0.007,
-        gains: ArrayLike | Sequence[float] = (0.0, 0.02, 0.1),
-        prior: ArrayLike | Sequence[float] | None = None,
-        memory: ArrayLike = 0.98,
+        rate: float = 0.007,
+        gains: Sequence[float] = (0.0, 0.02, 0.1),
+        prior: Sequence[float] | None = None,
+        memory: float = 0.98,
     ) -> None:
-        """Hold a model.
+        """Take the settings: see the class."""
+        gains = checks.all_between("gains", gains, 0.0, 1.0, open_low=False)
+        given = 0.1 ** np.arange(len(gains)) if prior is None else prior
+        shares = np.array(checks.all_between("prior", given, 0.0, np.inf))
+        if len(shares) != len(gains):
+            raise ValueError(f"prior must have one weight for each of {len(gains)} gains; got {len(shares)}")
+        settings = {
+            "model": model,
+            "levels": _checked_levels(levels),
+            "symmetric": bool(symmetric),
+            "rate": checks.between("rate", rate, 0.0, 1.0),
+            "gains": gains,
+            "log_prior": tuple(np.log(shares / np.sum(shares)).tolist()),
+            "memory": checks.between("memory", memory, 0.0, 1.0),
+        }
+        for name, value in settings.items():
+            object.__setattr__(self, name, value)
 
-        Args:
-            model: any model.
-            levels: of the intervals that are controlled, in increasing order; others are interpolated.
-            symmetric: control central intervals, or each of their two ends by itself, so that a one-sided bound holds
-                too.
-            rate: of the controllers, one over their time constant in samples.
-            gains: of the trackers of the spread; 0 is a tracker that stays with the model's word.
-            prior: weights of the trackers where nothing speaks for any; by default each has a tenth of the one before,
-                for a quick tracker wavers, and a jump of the noise speaks loudly enough.
-            memory: factor by which the past counts less with each unit of time in the trackers' weights.
-        """
-        self.model = model
-        self.levels = _checked_levels(levels)
-        self.symmetric = bool(symmetric)
-        self.rate = checks.between("rate", rate, 0.0, 1.0)
-        self.gains = checks.between("gains", np.atleast_1d(gains), 0.0, 1.0, open_low=False)
-        shares = checks.between("prior", 0.1 ** np.arange(len(self.gains)) if prior is None else prior, 0.0, np.inf)
-        if shares.shape != self.gains.shape:
-            raise ValueError(f"prior must have one weight for each of {len(self.gains)} gains; got {shares.shape}")
-        self.log_prior = np.log(shares / np.sum(shares))
-        self.memory = checks.between("memory", memory, 0.0, 1.0)
+    @property
+    def normal(self) -> bool:  # type: ignore[override]
+        """Not a normal distribution."""
+        return False
+
+    # ---- records -----------------------------------------------------------------------------------------------------
+
+    @property
+    def sides(self) -> int:
+        """1 if both sides of an interval are controlled together, else 2: below and above."""
+        return 1 if self.symmetric else 2
+
+    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
+        """Layout of a state."""
+        sizes = {"J": len(self.gains), "L": len(self.levels), "S": self.sides, "P": outputs}
+        return CalibratedState.dtype(**sizes, inner=self.model.record_dtype(inputs, outputs))
+
+    def forecast_dtype(self, outputs: int) -> np.dtype:
+        """Layout of a forecast: the reach of each level and side, and the held model's forecast."""
+        reach = ("reach", np.float64, (len(self.levels), self.sides, outputs))
+        return forecasts.layout(outputs, reach, ("inner", self.model.forecast_dtype(outputs)))
+
+    def law(self, made: np.ndarray) -> Recalibrated:
+        """The held model's law, stretched."""
+        reach = np.moveaxis(made["reach"], 0, 2)  # L×S×N×P
+        lower = None if self.symmetric else reach[:, 0]
+        return Recalibrated(self.model.law(made["inner"]), reach[:, -1], lower, self.levels)
+
+    def check(self, state: CalibratedState) -> None:
+        """Refuse what is not finite."""
+        for name in ("log_s2", "log_weights", "offset"):
+            if not np.isfinite(getattr(state, name)).all():
+                raise ValueError(f"{name} must be finite")
+        self.model.check(state.inner)
 
     # ---- the contract ------------------------------------------------------------------------------------------------
 
-    def start(self, layout: Layout, X: Array, y: Array) -> CalibratedState:
+    def start(self, state: CalibratedState, X: np.ndarray, y: np.ndarray) -> None:
         """Start the held model, and take its word for its intervals."""
-        trackers = jnp.zeros((self.gains.shape[-1], layout.columns), layout.dtype)
-        offset = jnp.zeros((len(self.levels), 1 if self.symmetric else 2, layout.columns), layout.dtype)
-        return CalibratedState(
-            inner=self.model.start(layout, X, y),
-            log_s2=trackers,
-            log_weights=trackers + self.log_prior[:, None],
-            offset=offset,
-            layout=layout,
-        )
+        state.log_weights[...] = np.array(self.log_prior)[:, None]
+        self.model.start(state.inner, X, y)
 
-    def forecast(self, state: CalibratedState, X: Array) -> Recalibrated:
+    def forecast(self, state: CalibratedState, X: np.ndarray) -> np.ndarray:
         """Forecast of the held model, stretched."""
-        p = self.model.forecast(state.inner, X)
-        reach = self._reach(state)[:, :, None]  # L×S×1×P
-        reach = jnp.broadcast_to(reach, (*reach.shape[:2], *p.mean.shape))
-        return Recalibrated(p, tuple(reach[:, -1]), () if self.symmetric else tuple(reach[:, 0]), self.levels)
-
-    def learn(self, state: CalibratedState, x: Array, y: Array, elapsed: Array) -> CalibratedState:
-        """See whether the target was inside, then let the held model learn."""
-        observed = jnp.isfinite(y) & jnp.all(jnp.isfinite(x) | self.fills_gaps)  # P
-        p = self.model.forecast(state.inner, x[None])
-        z = jnp.where(observed, p.to_normal(jnp.where(observed, y, 0.0))[0], 0.0)  # P
-        memory = self.memory**elapsed
-        returned = memory * state.log_weights + (1.0 - memory) * self.log_prior[:, None]
-        log_weights = returned + jnp.where(observed, spread.log_likelihood(state.log_s2, z), 0.0)
-        return replace(
-            state,
-            inner=self.model.learn(state.inner, x, y, elapsed),
-            log_s2=spread.follow(state.log_s2, z, observed, self.gains[:, None], jnp.ones_like(memory)),
-            log_weights=log_weights - jnp.max(log_weights, 0),
-            offset=state.offset + jnp.where(observed, self._steps() * self._excess(state, z), 0.0),
+        held = self.model.forecast(state.inner, X)
+        reach = self._reach(state)  # L×S×P
+        first, second = moments(reach, self.levels)
+        spread_of_h = second - first**2
+        made = forecasts.records(
+            self.forecast_dtype(reach.shape[-1]),
+            held["mean"] + np.sqrt(held["variance"]) * first,
+            held["variance"] * spread_of_h,
+            held["noise"] * spread_of_h,
         )
+        made["reach"], made["inner"] = reach, held
+        return made
 
-    def rescale(self, state: CalibratedState, units: Units) -> CalibratedState:
-        """Scores have no units."""
-        return replace(state, inner=self.model.rescale(state.inner, units))
+    def joint(self, state: CalibratedState, X: np.ndarray) -> np.ndarray:
+        """Joint covariance of the held model, stretched as its variances are: the correlations stay."""
+        first, second = moments(self._reach(state), self.levels)  # P
+        return (second - first**2)[:, None, None] * self.model.joint(state.inner, X)
+
+    def learn(
+        self, state: CalibratedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
+    ) -> None:
+        """See whether the target was inside, then let the held model learn."""
+        known = self.model.forecast(state.inner, x[None]) if forecast is None else forecast["inner"]
+        observed = np.isfinite(y) & (self.fills_gaps or np.isfinite(x).all())  # P
+        z = np.where(observed, self.model.law(known).to_normal(np.where(observed, y, 0.0))[0], 0.0)  # P
+        memory = self.memory**elapsed
+        returned = memory * state.log_weights + (1.0 - memory) * np.array(self.log_prior)[:, None]
+        log_weights = returned + np.where(observed, spread.log_likelihood(state.log_s2, z), 0.0)  # J×P
+        reach = self._reach(state) if forecast is None else forecast["reach"][0]  # as it was issued
+        excess = self._steps() * self._excess(reach, z)  # L×S×P
+        followed = spread.follow(state.log_s2, z, np.array(self.gains)[:, None])
+        state.log_weights[...] = log_weights - np.max(log_weights, 0)
+        state.log_s2[...] = np.where(observed, followed, state.log_s2)
+        state.offset += np.where(observed, excess, 0.0)
+        self.model.learn(state.inner, x, y, elapsed, known)
 
     # ---- reaches and controllers -------------------------------------------------------------------------------------
 
-    def _reach(self, state: CalibratedState) -> Array:
+    def _reach(self, state: CalibratedState) -> np.ndarray:
         """c, in increasing order of the levels, L×S×P."""
-        log_s = 0.5 * jnp.sum(jax.nn.softmax(state.log_weights, 0) * state.log_s2, 0)  # P
-        nominal = jnp.log(self._nominal(log_s.dtype))  # L×1×1
-        in_order = jax.lax.cummax(log_s + state.offset + (1.0 - _LEAST_RATIO) * nominal)
-        return jnp.exp(in_order + _LEAST_RATIO * nominal)
+        log_s = 0.5 * np.sum(softmax(state.log_weights, 0) * state.log_s2, 0)  # P
+        nominal = np.log(self._nominal())  # L×1×1
+        in_order = np.maximum.accumulate(log_s + state.offset + (1.0 - _LEAST_RATIO) * nominal)
+        return np.exp(in_order + _LEAST_RATIO * nominal)
 
-    def _excess(self, state: CalibratedState, z: Array) -> Array:
+    def _excess(self, reach: np.ndarray, z: np.ndarray) -> np.ndarray:
         """[outside] − nominal share outside, of each level and side, L×S×P."""
-        share = 1.0 - jnp.asarray(self.levels, z.dtype)[:, None, None]
+        share = 1.0 - np.array(self.levels)[:, None, None]
         if self.symmetric:
-            return (jnp.abs(z) > self._reach(state)) - share
-        return (jnp.stack([-z, z]) > self._reach(state)) - 0.5 * share
+            return (np.abs(z) > reach) - share
+        return (np.stack([-z, z]) > reach) - 0.5 * share
 
-    def _steps(self) -> Array:
+    def _steps(self) -> np.ndarray:
         """γ of each level, L×1×1: the rate over the change of the share outside with log c."""
-        nominal = self._nominal(self.rate.dtype)
-        sides = 2.0 if self.symmetric else 1.0
-        return self.rate / (sides * nominal * normal.pdf(nominal))
+        nominal = self._nominal()
+        return self.rate / ((2.0 if self.symmetric else 1.0) * nominal * pdf(nominal))
 
-    def _nominal(self, dtype: Any) -> Array:
-        return jnp.array([nominal_reach(level) for level in self.levels], dtype)[:, None, None]
+    def _nominal(self) -> np.ndarray:
+        return nominal_reach(self.levels)[:, None, None]
 
 
-def _checked_levels(levels: Any) -> tuple[float, ...]:
+def _checked_levels(levels: Sequence[float]) -> tuple[float, ...]:
     values = tuple(float(level) for level in np.atleast_1d(levels))
     if not values or not all(
         0.0 < low < high < 1.0 for low, high in zip(values, (*values[1:], 1.0 - 1e-12), strict=True)

@@ -1,41 +1,65 @@
 """What wrappers have in common: a model that holds a model, and a state that holds its state."""
 
-from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import equinox as eqx
+import numpy as np
 
-from driftgp.model import Model, State
-
-
-class HoldingState(State):
-    """A wrapper's state: the held model's, and what the wrapper adds."""
-
-    inner: eqx.AbstractVar[Any]
+from driftgp.model import Model, Units
+from driftgp.predictions import Prediction
+from driftgp.records import View
 
 
-H = TypeVar("H", bound=HoldingState)
-
-
-class Holding(Model[H], Generic[H]):
+@dataclass(frozen=True)
+class Holding(Model):
     """A model that holds a model: what it does not say itself, the held one says."""
 
-    model: eqx.AbstractVar[Model[Any]]
+    model: Model
+    State: ClassVar[type[View]]  # the wrapper's own fields, and `inner`
+
+    def view(self, record: np.ndarray) -> Any:
+        """The wrapper's fields, and those of the held model under `inner`."""
+        return self.State(record, inner=self.model.view(record["inner"]))
+
+    def forecast_dtype(self, outputs: int) -> np.dtype:
+        """Layout of the held model's forecast."""
+        return self.model.forecast_dtype(outputs)
+
+    def law(self, made: np.ndarray) -> Prediction:
+        """The held model's."""
+        return self.model.law(made)
+
+    @property
+    def normal(self) -> bool:  # type: ignore[override]
+        """Whether the held model's law is a normal distribution."""
+        return self.model.normal
 
     @property
     def fills_gaps(self) -> bool:
         """Whether the held model can do with inputs that are NaN."""
         return self.model.fills_gaps
 
-    @property
-    def light(self) -> bool:
-        """Whether the held model is."""
-        return self.model.light
+    def accept(self, inputs: int, outputs: int, rows: int) -> None:
+        """Refuse what the held model refuses."""
+        self.model.accept(inputs, outputs, rows)
 
-    def essence(self, state: H) -> H:
-        """The held model's essence, and all that the wrapper adds."""
-        return replace(state, inner=self.model.essence(state.inner))
+    def check(self, state: Any) -> None:
+        """Refuse what the held model refuses."""
+        self.model.check(state.inner)
 
-    def complete(self, state: H) -> H:
-        """Undo `essence`, up to rounding."""
-        return replace(state, inner=self.model.complete(state.inner))
+    def derived(self) -> tuple[str, ...]:
+        """Fields of the held model."""
+        return tuple(f"inner.{path}" for path in self.model.derived())
+
+    def complete(self, state: Any) -> None:
+        """Complete the held model's state."""
+        self.model.complete(state.inner)
+
+    def rescale(self, state: Any, units: Units) -> None:
+        """Rescale the held model's state."""
+        self.model.rescale(state.inner, units)
+
+
+def inner(forecast: np.ndarray | None) -> np.ndarray | None:
+    """The held model's part of a forecast, where there is one."""
+    return None if forecast is None else forecast["inner"]

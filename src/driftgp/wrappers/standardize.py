@@ -1,47 +1,46 @@
 """Inputs and targets in units of their own spread, for any model."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
-from jax import Array
-from jax.typing import ArrayLike
+import numpy as np
 
-from driftgp import checks
-from driftgp.loops import only_if
-from driftgp.model import Layout, Model, Units
-from driftgp.prediction import Prediction
-from driftgp.wrappers.holding import Holding, HoldingState
+from driftgp import checks, forecasts
+from driftgp.model import Model, Units
+from driftgp.predictions import Prediction
+from driftgp.records import View, floats, part, whole
+from driftgp.wrappers.holding import Holding, inner
 
 # A column varies if its spread is more than rounding: this many units in the last place of its mean.
-_ROUNDING = 32.0
+_ROUNDING = 32.0 * float(np.finfo(float).eps)
 # Until this many samples have come, each of them counts in full, however far off it is.
 _FIRST = 10.0
 # Until then nobody knows how far inputs spread, and a forecast takes none to be more scales than this from the centre.
 _FARTHEST = 10.0
 
 
-class Moments(eqx.Module):
-    """Running weight, mean and variance of each column, inputs first and targets after them."""
+class StandardizeState(View):
+    """The units of each column, inputs first and targets after them, and what the samples have been like of late."""
 
-    weight: Array  # D+P
-    mean: Array  # D+P
-    variance: Array  # D+P
-
-
-class StandardizeState(HoldingState):
-    """The held model's state, the units it is in, and what the samples have been like of late."""
-
-    inner: Any
-    centre: Array  # D+P
-    scale: Array  # D+P
-    recent: Moments
-    renewals: Array  # how often the units changed
-    layout: Layout = eqx.field(static=True)
+    centre: np.ndarray = floats("columns")
+    scale: np.ndarray = floats("columns")
+    weight: np.ndarray = floats("columns")  # running weight, mean and variance
+    mean: np.ndarray = floats("columns")
+    variance: np.ndarray = floats("columns")
+    renewals: int = whole()  # how often the units changed
+    inner: Any = part()
 
 
-class Standardize(Holding[StandardizeState]):
+class Moments(NamedTuple):
+    """Running weight, mean and variance of each column."""
+
+    weight: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+@dataclass(frozen=True)
+class Standardize(Holding):
     """Hold a model and let it see (x − centre) / scale and (y − centre) / scale; it answers in the user's units.
 
     Without `adapt` the centre and scale of each column are the mean and standard deviation of the warm-up batch, for
@@ -61,7 +60,6 @@ class Standardize(Holding[StandardizeState]):
     far off moves the scale by a factor of two at most: a lone outlier changes no units, and a change that lasts
     is followed within a few samples. A sample without a target counts for nothing, as everywhere.
 
-    >>> import numpy as np
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 86_400, 60)[:, None] + 1.7e9
     >>> y = 5e4 + 100 * np.sin(X[:, 0] / 1e4)
@@ -69,137 +67,177 @@ class Standardize(Holding[StandardizeState]):
     >>> state = model.init(X[:40], y[:40])
     >>> bool(abs(model.predict(state, X[40:41]).mean[0] - y[40]) < 5)
     True
+
+    Args:
+        model: any model; one that can `rescale` if the units are to adapt.
+        adapt: False for the units of the warm-up batch, λ in (0, 1] for units that follow, True for the model's λ.
     """
 
-    model: Model[Any]
-    forgetting: Array | None
+    forgetting: float | None
+    State: ClassVar[type[View]] = StandardizeState
 
-    def __init__(self, model: Model[Any], adapt: bool | ArrayLike = False) -> None:
-        """Hold a model.
-
-        Args:
-            model: any model; one that can `rescale` if the units are to adapt.
-            adapt: False for the units of the warm-up batch, λ in (0, 1] for units that follow, True for the model's λ.
-        """
-        self.model = model
+    def __init__(self, model: Model, adapt: bool | float = False) -> None:
+        """Take the settings: see the class."""
         forgetting = getattr(model, "forgetting", None) if adapt is True else adapt
         if forgetting is None:
             raise ValueError(f"adapt must be a number for {type(model).__name__}, which has no forgetting of its own")
-        self.forgetting = None if adapt is False else checks.between("adapt", forgetting, 0.0, 1.0)
-
-    def start(self, layout: Layout, X: Array, y: Array) -> StandardizeState:
-        """Measure the batch, then start the held model on it."""
-        Z = jnp.concatenate([X, y], 1)  # N×(D+P)
-        if Z.shape[0] == 0 and self.forgetting is None:
-            raise ValueError("X must hold a warm-up batch to take the units from; without one, give adapt a number")
-        recent = _moments(Z, jnp.all(jnp.isfinite(y), 1), 1.0 if self.forgetting is None else self.forgetting)
-        centre, scale = recent.mean, _spread(recent, _size(recent))
-        Z = (Z - centre) / scale
-        return StandardizeState(
-            inner=self.model.start(layout, *_split(layout, Z)),
-            centre=centre,
-            scale=scale,
-            recent=recent,
-            renewals=jnp.zeros((), jnp.int32),
-            layout=layout,
+        object.__setattr__(self, "model", model)
+        object.__setattr__(
+            self, "forgetting", None if adapt is False else checks.between("adapt", forgetting, 0.0, 1.0)
         )
 
-    def forecast(self, state: StandardizeState, X: Array) -> Prediction:
-        """Forecast of the held model, in the user's units."""
-        units = _units(state.layout, state.centre, state.scale)
-        return self.model.forecast(state.inner, self._seen(state, X)).scaled(units.y_scale, units.y_centre)
+    # ---- records -----------------------------------------------------------------------------------------------------
 
-    def joint(self, state: StandardizeState, X: Array) -> Array:
+    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
+        """Layout of a state."""
+        return StandardizeState.dtype(columns=inputs + outputs, inner=self.model.record_dtype(inputs, outputs))
+
+    def forecast_dtype(self, outputs: int) -> np.dtype:
+        """Layout of a forecast: the held model's stays in its own units, beside scale and shift of the targets."""
+        units = [(name, np.float64, (outputs,)) for name in ("scale", "shift")]
+        return forecasts.layout(outputs, *units, ("inner", self.model.forecast_dtype(outputs)))
+
+    def law(self, made: np.ndarray) -> Prediction:
+        """The held model's law, in the user's units."""
+        return self.model.law(made["inner"]).scaled(made["scale"], made["shift"])
+
+    def check(self, state: StandardizeState) -> None:
+        """Refuse units that are no units."""
+        if not np.all(np.isfinite(state.scale) & (state.scale > 0.0) & np.isfinite(state.centre)):
+            raise ValueError("scale must be finite and positive, and centre finite")
+        if not np.all(np.isfinite(state.mean) & (state.variance >= 0.0) & (state.weight >= 0.0)):
+            raise ValueError("mean must be finite, and variance and weight must not be negative")
+        self.model.check(state.inner)
+
+    # ---- the contract ------------------------------------------------------------------------------------------------
+
+    def accept(self, inputs: int, outputs: int, rows: int) -> None:
+        """Refuse a cold start if the units are to be those of the batch."""
+        if rows == 0 and self.forgetting is None:
+            raise ValueError("X must hold a warm-up batch to take the units from; without one, give adapt a number")
+        self.model.accept(inputs, outputs, rows)
+
+    def start(self, state: StandardizeState, X: np.ndarray, y: np.ndarray) -> None:
+        """Measure the batch, then start the held model on it."""
+        Z = np.concatenate([X, y], 1)  # N×(D+P)
+        recent = _moments(Z, np.isfinite(y).all(1), 1.0 if self.forgetting is None else self.forgetting)
+        state.weight[...], state.mean[...], state.variance[...] = recent
+        state.centre[...], state.scale[...] = recent.mean, _spread(recent, _size(recent))
+        Z = (Z - state.centre) / state.scale
+        self.model.start(state.inner, Z[:, : X.shape[1]], Z[:, X.shape[1] :])
+
+    def forecast(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:
+        """Forecast of the held model, in the user's units."""
+        units = _units(state, X.shape[1])
+        held = self.model.forecast(state.inner, self._seen(state, X))
+        scale, shift = units.y_scale, units.y_centre
+        made = forecasts.records(
+            self.forecast_dtype(len(scale)),
+            scale * held["mean"] + shift,
+            scale**2 * held["variance"],
+            scale**2 * held["noise"],
+        )
+        made["scale"], made["shift"], made["inner"] = scale, shift, held
+        return made
+
+    def joint(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model, in the user's units."""
-        y_scale = _units(state.layout, state.centre, state.scale).y_scale
+        y_scale = _units(state, X.shape[1]).y_scale
         return y_scale[:, None, None] ** 2 * self.model.joint(state.inner, self._seen(state, X))
 
-    def learn(self, state: StandardizeState, x: Array, y: Array, elapsed: Array) -> StandardizeState:
+    def learn(
+        self, state: StandardizeState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
+    ) -> None:
         """Follow the stream's units if they adapt, then let the held model learn."""
-        if self.forgetting is not None:
-            state = self._follow(state, jnp.concatenate([x, y]), jnp.all(jnp.isfinite(y)), self.forgetting)
-        units = _units(state.layout, state.centre, state.scale)
-        x = units.inputs(x[None])[0]  # computed as for a forecast: the compiler then does it once
-        return replace(state, inner=self.model.learn(state.inner, x, units.targets(y), elapsed))
+        clipped = not np.array_equal(self._seen(state, x[None])[0], _units(state, len(x)).inputs(x), equal_nan=True)
+        renewed = False
+        if self.forgetting is not None and np.isfinite(y).all():
+            renewed = self._follow(state, np.concatenate([x, y]), len(x))
+        units = _units(state, len(x))
+        # a forecast at another input, or in other units, renewed now or since it was issued, is not of this sample
+        known = None if clipped or renewed or not _made_in(forecast, units) else inner(forecast)
+        self.model.learn(state.inner, units.inputs(x), units.targets(y), elapsed, known)
 
-    def rescale(self, state: StandardizeState, units: Units) -> StandardizeState:
+    def rescale(self, state: StandardizeState, units: Units) -> None:
         """Only what is in the user's units changes: the held model sees what it saw before."""
-        centre = jnp.concatenate([units.x_centre, units.y_centre])
-        scale = jnp.concatenate([units.x_scale, units.y_scale])
-        recent = state.recent
-        recent = replace(recent, mean=(recent.mean - centre) / scale, variance=recent.variance / scale**2)
-        return replace(state, centre=(state.centre - centre) / scale, scale=state.scale / scale, recent=recent)
+        centre = np.concatenate([units.x_centre, units.y_centre])
+        scale = np.concatenate([units.x_scale, units.y_scale])
+        state.mean[...], state.variance[...] = (state.mean - centre) / scale, state.variance / scale**2
+        state.centre[...], state.scale[...] = (state.centre - centre) / scale, state.scale / scale
 
-    def _seen(self, state: StandardizeState, X: Array) -> Array:
+    # ---- units that follow the stream --------------------------------------------------------------------------------
+
+    def _seen(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:
         """Inputs to predict for, as the held model sees them."""
-        Z = _units(state.layout, state.centre, state.scale).inputs(X)
+        Z = _units(state, X.shape[1]).inputs(X)
         if self.forgetting is None:
             return Z
         # a first value that happens to be near 0 is no scale for those to come
-        young = state.recent.weight[: state.layout.inputs] < _FIRST
-        return jnp.where(young, jnp.clip(Z, -_FARTHEST, _FARTHEST), Z)
+        young = state.weight[: X.shape[1]] < _FIRST
+        return np.where(young, np.clip(Z, -_FARTHEST, _FARTHEST), Z)
 
-    def _follow(self, state: StandardizeState, z: Array, observed: Array, forgetting: Array) -> StandardizeState:
-        first = state.recent.weight == 0.0  # D+P
-        recent = _count(state.recent, z, observed, forgetting, state.scale)
-        scale = _spread(recent, jnp.where(first, _size(recent), state.scale))
+    def _follow(self, state: StandardizeState, z: np.ndarray, inputs: int) -> bool:
+        """Count a sample that has its target; whether the units have changed."""
+        first = state.weight == 0.0  # D+P
+        recent = _count(Moments(state.weight, state.mean, state.variance), z, self.forgetting, state.scale)
+        state.weight[...], state.mean[...], state.variance[...] = recent
+        scale = _spread(recent, np.where(first, _size(recent), state.scale))
         ratio = scale / state.scale
-        moved = (ratio > 2.0) | (ratio < 0.5) | (jnp.abs(recent.mean - state.centre) > state.scale)
-        state = replace(state, recent=recent)
-        return only_if(
-            observed & jnp.any(moved | (first & (recent.weight > 0.0))),
-            lambda state: self._renew(state, recent.mean, scale),
-            state,
-        )
-
-    def _renew(self, state: StandardizeState, centre: Array, scale: Array) -> StandardizeState:
-        """Express what the held model remembers in new units, which to it are units of the present ones."""
-        change = _units(state.layout, (centre - state.centre) / state.scale, scale / state.scale)
-        inner = self.model.rescale(state.inner, change)
-        return replace(state, inner=inner, centre=centre, scale=scale, renewals=state.renewals + 1)
+        moved = (ratio > 2.0) | (ratio < 0.5) | (np.abs(recent.mean - state.centre) > state.scale)
+        if not np.any(moved | (first & (recent.weight > 0.0))):
+            return False
+        # express what the held model remembers in new units, which to it are units of the present ones
+        centre = (recent.mean - state.centre) / state.scale
+        self.model.rescale(state.inner, Units(centre[:inputs], ratio[:inputs], centre[inputs:], ratio[inputs:]))
+        state.centre[...], state.scale[...] = recent.mean, scale
+        state.renewals += 1
+        return True
 
 
 # ---- moments ---------------------------------------------------------------------------------------------------------
 
 
-def _moments(Z: Array, observed: Array, forgetting: ArrayLike) -> Moments:
+def _moments(Z: np.ndarray, observed: np.ndarray, forgetting: float) -> Moments:
     """Weighted moments of a batch, column by column, over the values that are there."""
-    here = observed[:, None] & jnp.isfinite(Z)  # N×(D+P)
-    age = jnp.cumsum(here[::-1], 0)[::-1] - 1  # samples that came later
-    w = jnp.where(here, jnp.asarray(forgetting, Z.dtype) ** age, 0.0)
-    weight = jnp.sum(w, 0)
-    share = w / jnp.where(weight > 0.0, weight, 1.0)
-    Z = jnp.where(here, Z, 0.0)
-    mean = jnp.sum(share * Z, 0)
-    return Moments(weight, mean, jnp.sum(share * (Z - mean) ** 2, 0))
+    here = observed[:, None] & np.isfinite(Z)  # N×(D+P)
+    age = np.cumsum(here[::-1], 0)[::-1] - 1.0  # samples that came later
+    w = np.where(here, forgetting ** np.maximum(age, 0.0), 0.0)
+    weight = np.sum(w, 0)
+    share = w / np.where(weight > 0.0, weight, 1.0)
+    Z = np.where(here, Z, 0.0)
+    mean = np.sum(share * Z, 0)
+    return Moments(weight, mean, np.sum(share * (Z - mean) ** 2, 0))
 
 
-def _count(m: Moments, z: Array, observed: Array, forgetting: Array, scale: Array) -> Moments:
+def _count(m: Moments, z: np.ndarray, forgetting: float | None, scale: np.ndarray) -> Moments:
     """Moments with one more sample, whose distance from the mean is limited so that the scale at most doubles."""
-    here = observed & jnp.isfinite(z)
-    weight = jnp.where(here, forgetting * m.weight + 1.0, m.weight)
-    gain = jnp.where(here, 1.0 / jnp.where(here, weight, 1.0), 0.0)
+    here = np.isfinite(z)
+    weight = np.where(here, (forgetting or 1.0) * m.weight + 1.0, m.weight)
+    gain = np.where(here, 1.0 / np.where(here, weight, 1.0), 0.0)
     # the variance gains (1 − gain) · gain · step², which is to stay below (2² − 1) · scale²
-    limit = jnp.where(weight > _FIRST, jnp.sqrt(3.0 * weight) * scale, jnp.inf)
-    step = jnp.clip(jnp.where(here, z - m.mean, 0.0), -limit, limit)
+    limit = np.where(weight > _FIRST, np.sqrt(3.0 * weight) * scale, np.inf)
+    step = np.clip(np.where(here, z - m.mean, 0.0), -limit, limit)
     return Moments(weight, m.mean + gain * step, (1.0 - gain) * (m.variance + gain * step**2))
 
 
-def _size(m: Moments) -> Array:
+def _size(m: Moments) -> np.ndarray:
     """Scale for want of a better one: the size of the values."""
-    return jnp.where(m.mean == 0.0, 1.0, jnp.abs(m.mean))
+    return np.where(m.mean == 0.0, 1.0, np.abs(m.mean))
 
 
-def _spread(m: Moments, otherwise: Array) -> Array:
+def _spread(m: Moments, otherwise: np.ndarray) -> np.ndarray:
     """Standard deviation of every column that varies."""
-    std = jnp.sqrt(m.variance)
-    return jnp.where(std > _ROUNDING * jnp.finfo(std.dtype).eps * jnp.abs(m.mean), std, otherwise)
+    std = np.sqrt(m.variance)
+    return np.where(std > _ROUNDING * np.abs(m.mean), std, otherwise)
 
 
-def _split(layout: Layout, Z: Array) -> tuple[Array, Array]:
-    return Z[..., : layout.inputs], Z[..., layout.inputs :]
+def _made_in(forecast: np.ndarray | None, units: Units) -> bool:
+    """Whether a forecast was made in these units of the targets."""
+    return forecast is not None and bool(
+        np.array_equal(forecast["scale"][0], units.y_scale) and np.array_equal(forecast["shift"][0], units.y_centre)
+    )
 
 
-def _units(layout: Layout, centre: Array, scale: Array) -> Units:
-    (x_centre, y_centre), (x_scale, y_scale) = _split(layout, centre), _split(layout, scale)
-    return Units(x_centre, x_scale, y_centre, y_scale)
+def _units(state: StandardizeState, inputs: int) -> Units:
+    centre, scale = state.centre, state.scale
+    return Units(centre[:inputs], scale[:inputs], centre[inputs:], scale[inputs:])

@@ -1,63 +1,88 @@
 """A model under observation: its predictions are scored before it learns."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-import equinox as eqx
-from jax import Array
+import numpy as np
 
-from driftgp.model import Layout, Model, Units
+from driftgp import forecasts
 from driftgp.monitor import Monitor, MonitorState
-from driftgp.prediction import Prediction
-from driftgp.wrappers.holding import Holding, HoldingState
+from driftgp.predictions import Prediction
+from driftgp.records import View, part
+from driftgp.wrappers.holding import Holding
 
 
-class WatchedState(HoldingState):
-    """The held model's state and the monitor's."""
+class WatchedState(View):
+    """The monitor's state and the held model's."""
 
-    inner: Any
-    monitor: MonitorState
-    layout: Layout = eqx.field(static=True)
+    monitor: MonitorState = part(MonitorState)
+    inner: Any = part()
 
 
-class Watched(Holding[WatchedState]):
+@dataclass(frozen=True)
+class Watched(Holding):
     """Hold a model, score each of its predictions before it learns from the sample, and keep a `Monitor` of the scores.
 
-    The predictions are the held model's own. In a prequential loop the one that is scored is the one just made, and the
-    compiler computes it once.
+    The predictions are the held model's own; each one's record also has the number of alarms so far.
 
-    >>> import numpy as np
     >>> from driftgp import AGP
-    >>> from driftgp.diagnostics import describe
     >>> model = Watched(AGP(inducing=3, window=8))
     >>> state = model.init(np.zeros((0, 1)), np.zeros(0))
-    >>> state = model.update(state, [0.0], 1.0)
-    >>> describe(model, state)["scored"]
+    >>> model.update(state, [0.0], 1.0).monitor.scored
     1
+
+    Args:
+        model: any model.
+        monitor: how it is watched, by default with a monitor's default settings.
     """
 
-    model: Model[Any]
-    monitor: Monitor
+    monitor: Monitor = field(default_factory=Monitor)
+    State: ClassVar[type[View]] = WatchedState
 
-    def __init__(self, model: Model[Any], monitor: Monitor | None = None) -> None:
-        """Hold a model and watch it with a monitor, by default one with its default settings."""
-        self.model = model
-        self.monitor = Monitor() if monitor is None else monitor
+    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
+        """Layout of a state."""
+        sizes = {"P": outputs, "lags": self.monitor.lags}
+        return WatchedState.dtype(**sizes, inner=self.model.record_dtype(inputs, outputs))
 
-    def start(self, layout: Layout, X: Array, y: Array) -> WatchedState:
+    def forecast_dtype(self, outputs: int) -> np.dtype:
+        """Layout of a forecast: the held model's, and the number of alarms so far."""
+        return forecasts.layout(outputs, ("alarms", np.int64), ("inner", self.model.forecast_dtype(outputs)))
+
+    def law(self, made: np.ndarray) -> Prediction:
+        """The held model's law."""
+        return self.model.law(made["inner"])
+
+    def start(self, state: WatchedState, X: np.ndarray, y: np.ndarray) -> None:
         """Start the held model; the warm-up batch is not scored."""
-        inner = self.model.start(layout, X, y)
-        return WatchedState(inner=inner, monitor=self.monitor.init(layout.columns, layout.dtype), layout=layout)
+        self.model.start(state.inner, X, y)
 
-    def forecast(self, state: WatchedState, X: Array) -> Prediction:
+    def forecast(self, state: WatchedState, X: np.ndarray) -> np.ndarray:
         """Forecast of the held model."""
-        return self.model.forecast(state.inner, X)
+        held = self.model.forecast(state.inner, X)
+        dtype = self.forecast_dtype(held["mean"].shape[1])
+        made = forecasts.records(dtype, held["mean"], held["variance"], held["noise"])
+        made["alarms"], made["inner"] = state.monitor.alarms, held
+        return made
 
-    def learn(self, state: WatchedState, x: Array, y: Array, elapsed: Array) -> WatchedState:
+    def joint(self, state: WatchedState, X: np.ndarray) -> np.ndarray:
+        """Joint covariance of the held model."""
+        return self.model.joint(state.inner, X)
+
+    def learn(
+        self, state: WatchedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
+    ) -> None:
         """Score the forecast, then let the held model learn."""
-        monitor = self.monitor.update(state.monitor, self.model.forecast(state.inner, x[None]), y)
-        return replace(state, inner=self.model.learn(state.inner, x, y, elapsed), monitor=monitor)
+        known = self.model.forecast(state.inner, x[None]) if forecast is None else forecast["inner"]
+        self.monitor.update(state.monitor, self.model.law(known), y)
+        self.model.learn(state.inner, x, y, elapsed, known)
 
-    def rescale(self, state: WatchedState, units: Units) -> WatchedState:
-        """Residuals have no units; the held model has."""
-        return replace(state, inner=self.model.rescale(state.inner, units))
+    def check(self, state: WatchedState) -> None:
+        """Refuse counters that are negative and scores that are not finite."""
+        monitor = state.monitor
+        if min(monitor.scored, monitor.since, monitor.alarms, monitor.alarmed) < 0:
+            raise ValueError("counters of the monitor must not be negative")
+        numbers = (monitor.residual, monitor.before, monitor.mean, monitor.square, monitor.products)
+        scalars = (monitor.weight, monitor.score, monitor.usual, monitor.variance, monitor.shortfall)
+        if not (all(np.isfinite(array).all() for array in numbers) and np.isfinite(scalars).all()):
+            raise ValueError("scores of the monitor must be finite")
+        self.model.check(state.inner)

@@ -1,41 +1,32 @@
 """Inputs no farther out than a model has reason to follow them."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import equinox as eqx
-import jax.numpy as jnp
-from jax import Array, lax
-from jax.typing import ArrayLike
+import numpy as np
 
 from driftgp import checks
-from driftgp.model import Layout, Model, Units
-from driftgp.prediction import Prediction
-from driftgp.wrappers.holding import Holding, HoldingState
+from driftgp.model import Model, Units
+from driftgp.records import View, floats, part, wholes
+from driftgp.wrappers.holding import Holding
 
 # Until an input has been seen so often nobody knows how far it goes.
 _FIRST = 10
 
 
-class Range(eqx.Module):
-    """How far each input has gone so far; zeros before the first."""
+class WithinState(View):
+    """The range of each input so far, zeros before the first, and the held model's state."""
 
-    low: Array  # D
-    high: Array  # D
-    last: Array  # D, as it came
-    count: Array  # D
-
-
-class WithinState(HoldingState):
-    """The held model's state, and the range of its inputs."""
-
-    inner: Any
-    range: Range
-    limited: Array  # D, how often an input that was learned from lay beyond the limits
-    layout: Layout = eqx.field(static=True)
+    low: np.ndarray = floats("D")
+    high: np.ndarray = floats("D")
+    last: np.ndarray = floats("D")  # as it came
+    count: np.ndarray = wholes("D")
+    limited: np.ndarray = wholes("D")  # how often an input that was learned from lay beyond the limits
+    inner: Any = part()
 
 
-class Within(Holding[WithinState]):
+@dataclass(frozen=True)
+class Within(Holding):
     """Hold a model, and let it see no input farther out than those so far, plus a margin.
 
         low − margin · (high − low)  ≤  x  ≤  high + margin · (high − low)
@@ -45,7 +36,6 @@ class Within(Holding[WithinState]):
     twice running is taken for real, and the range reaches there at once; one that stands alone widens the range up to
     the limit. An input that never changed has no range, and its first other value counts as it is.
 
-    >>> import numpy as np
     >>> from driftgp import AGP
     >>> from driftgp.kernels import Linear
     >>> x = np.sin(np.arange(40.0))
@@ -53,78 +43,75 @@ class Within(Holding[WithinState]):
     >>> state = model.init(x[:, None], 2 * x)
     >>> bool(model.predict(state, [[100.0]]).mean[0] < 4.0)
     True
+
+    Args:
+        model: any model.
+        margin: how far beyond the range an input may go, as a share of the range.
     """
 
-    model: Model[Any]
-    margin: Array
+    model: Model
+    margin: float = 0.25
+    State: ClassVar[type[View]] = WithinState
 
-    def __init__(self, model: Model[Any], margin: ArrayLike = 0.25) -> None:
-        """Hold a model.
+    def __post_init__(self) -> None:
+        """Check the margin."""
+        object.__setattr__(self, "margin", checks.between("margin", self.margin, 0.0, np.inf, open_low=False))
 
-        Args:
-            model: any model.
-            margin: how far beyond the range an input may go, as a share of the range.
-        """
-        self.model = model
-        self.margin = checks.between("margin", margin, 0.0, jnp.inf, open_low=False)
+    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
+        """Layout of a state."""
+        return WithinState.dtype(D=inputs, inner=self.model.record_dtype(inputs, outputs))
 
-    def start(self, layout: Layout, X: Array, y: Array) -> WithinState:
+    def start(self, state: WithinState, X: np.ndarray, y: np.ndarray) -> None:
         """Find the range of the batch, and start the held model on it as it is."""
-        D = layout.inputs
-        zeros = jnp.zeros(D, X.dtype)
-        nothing = Range(low=zeros, high=zeros, last=zeros, count=jnp.zeros(D, jnp.int32))
-        reached, _ = lax.scan(lambda reached, row: (self._extend(reached, *row), None), nothing, (X, y))
-        return WithinState(
-            inner=self.model.start(layout, X, y), range=reached, limited=jnp.zeros(D, jnp.int32), layout=layout
-        )
+        for x, target in zip(X, y, strict=True):
+            self._extend(state, x, target)
+        self.model.start(state.inner, X, y)
 
-    def forecast(self, state: WithinState, X: Array) -> Prediction:
+    def forecast(self, state: WithinState, X: np.ndarray) -> np.ndarray:
         """Forecast of the held model at inputs within the limits."""
-        return self.model.forecast(state.inner, self._limit(state.range, X))
+        return self.model.forecast(state.inner, self._limit(state, X))
 
-    def joint(self, state: WithinState, X: Array) -> Array:
+    def joint(self, state: WithinState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model there."""
-        return self.model.joint(state.inner, self._limit(state.range, X))
+        return self.model.joint(state.inner, self._limit(state, X))
 
-    def learn(self, state: WithinState, x: Array, y: Array, elapsed: Array) -> WithinState:
+    def learn(
+        self, state: WithinState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
+    ) -> None:
         """Let the held model learn from the input within the limits, then widen them."""
-        near = self._limit(state.range, x[None])[0]  # computed as for a forecast: the compiler then does it once
-        beyond = jnp.isfinite(x) & (near != x) & jnp.any(jnp.isfinite(y))
-        return replace(
-            state,
-            inner=self.model.learn(state.inner, near, y, elapsed),
-            range=self._extend(state.range, x, y),
-            limited=state.limited + beyond,
-        )
+        near = self._limit(state, x)
+        self.model.learn(state.inner, near, y, elapsed, forecast)
+        state.limited += np.isfinite(x) & (near != x) & np.isfinite(y).any()
+        self._extend(state, x, y)
 
-    def rescale(self, state: WithinState, units: Units) -> WithinState:
+    def rescale(self, state: WithinState, units: Units) -> None:
         """Express the range in the new units too."""
-        reached = state.range
+        for place in (state.low, state.high, state.last):
+            place[...] = np.where(state.count > 0, units.inputs(place), 0.0)
+        self.model.rescale(state.inner, units)
 
-        def converted(place: Array) -> Array:
-            return jnp.where(reached.count > 0, units.inputs(place), 0.0)
+    def check(self, state: WithinState) -> None:
+        """Refuse a range that is not finite, or counts that are negative."""
+        if not (np.isfinite(state.low).all() and np.isfinite(state.high).all() and np.isfinite(state.last).all()):
+            raise ValueError("low, high and last must be finite")
+        if (state.count < 0).any() or (state.limited < 0).any():
+            raise ValueError("count and limited must not be negative")
+        self.model.check(state.inner)
 
-        reached = replace(
-            reached, low=converted(reached.low), high=converted(reached.high), last=converted(reached.last)
-        )
-        return replace(state, inner=self.model.rescale(state.inner, units), range=reached)
-
-    def _limit(self, reached: Range, X: Array) -> Array:
+    def _limit(self, state: WithinState, X: np.ndarray) -> np.ndarray:
         """Inputs (D, or N×D) within the limits."""
-        margin = self.margin * (reached.high - reached.low)
-        known = (reached.count >= _FIRST) & (reached.high > reached.low)
-        return jnp.where(known, jnp.clip(X, reached.low - margin, reached.high + margin), X)
+        margin = self.margin * (state.high - state.low)
+        known = (state.count >= _FIRST) & (state.high > state.low)
+        return np.where(known, np.clip(X, state.low - margin, state.high + margin), X)
 
-    def _extend(self, reached: Range, x: Array, y: Array) -> Range:
-        """The range with one more sample, if it has a target."""
-        here = jnp.isfinite(x) & jnp.any(jnp.isfinite(y))
-        first = reached.count == 0
-        near = self._limit(reached, x)
-        low = jnp.minimum(reached.low, jnp.minimum(near, jnp.maximum(x, reached.last)))
-        high = jnp.maximum(reached.high, jnp.maximum(near, jnp.minimum(x, reached.last)))
-        return Range(
-            low=jnp.where(here, jnp.where(first, x, low), reached.low),
-            high=jnp.where(here, jnp.where(first, x, high), reached.high),
-            last=jnp.where(here, x, reached.last),
-            count=reached.count + here,
-        )
+    def _extend(self, state: WithinState, x: np.ndarray, y: np.ndarray) -> None:
+        """Widen the range by one more sample, if it has a target."""
+        here = np.isfinite(x) & np.isfinite(y).any()
+        first = here & (state.count == 0)
+        near = self._limit(state, x)
+        low = np.minimum(state.low, np.minimum(near, np.maximum(x, state.last)))
+        high = np.maximum(state.high, np.maximum(near, np.minimum(x, state.last)))
+        state.low[...] = np.where(first, x, np.where(here, low, state.low))
+        state.high[...] = np.where(first, x, np.where(here, high, state.high))
+        state.last[...] = np.where(here, x, state.last)
+        state.count += here

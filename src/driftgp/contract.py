@@ -1,0 +1,126 @@
+"""The contract: what a model provides, for engines, wrappers and users.
+
+A model is a frozen set of settings. What it learns is in a state: one NumPy record whose layout the model declares.
+A new model says what its records look like and writes its mathematics in `start`, `forecast` and `learn`, which work on
+views of records and take targets with P columns.
+"""
+
+import abc
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from driftgp.predictions import Prediction
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shapes that a state was started with."""
+
+    inputs: int  # D
+    outputs: int | None  # P, or None where a target is a plain number
+    gaps: bool = False  # whether an input may be NaN
+
+    @property
+    def columns(self) -> int:
+        """Number of target columns inside the model."""
+        return self.outputs or 1
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of one target as the user gives it."""
+        return () if self.outputs is None else (self.outputs,)
+
+
+class Units(NamedTuple):
+    """A centre and a scale for every input and every target: x in these units is (x − centre) / scale."""
+
+    x_centre: np.ndarray  # D
+    x_scale: np.ndarray  # D
+    y_centre: np.ndarray  # P
+    y_scale: np.ndarray  # P
+
+    def inputs(self, X: np.ndarray) -> np.ndarray:
+        """Inputs in these units."""
+        return (X - self.x_centre) / self.x_scale
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """Targets in these units."""
+        return (y - self.y_centre) / self.y_scale
+
+
+class Contract(abc.ABC):
+    """What a model provides. Its fields are settings; what it learns is in the state."""
+
+    # ---- what a new model provides: D inputs, targets with P columns -------------------------------------------------
+
+    @abc.abstractmethod
+    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
+        """Layout of a state."""
+
+    @abc.abstractmethod
+    def view(self, record: np.ndarray) -> Any:
+        """The fields of a state as attributes."""
+
+    @abc.abstractmethod
+    def forecast_dtype(self, outputs: int) -> np.dtype:
+        """Layout of a forecast at one point; begins with mean, variance and noise, P each."""
+
+    @abc.abstractmethod
+    def start(self, state: Any, X: np.ndarray, y: np.ndarray) -> None:
+        """Fill a state, all zeros so far, from a warm-up batch X (N×D), y (N×P); N = 0 is a cold start."""
+
+    @abc.abstractmethod
+    def forecast(self, state: Any, X: np.ndarray) -> np.ndarray:
+        """Distribution of new targets at X (N×D): N records of `forecast_dtype`."""
+
+    @abc.abstractmethod
+    def learn(
+        self, state: Any, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
+    ) -> None:
+        """Let time `elapsed` pass, then learn from one sample x (D), y (P); where y is NaN only time has passed.
+
+        `forecast` is what `forecast` says of this state at x, 1 record, where it is known already.
+        """
+
+    @abc.abstractmethod
+    def law(self, made: np.ndarray) -> Prediction:
+        """The distributions that N forecasts describe, arrays N×P."""
+
+    # ---- what a model may provide ------------------------------------------------------------------------------------
+
+    normal: ClassVar[bool] = True  # whether its law is a normal distribution, as a bank asks of its members
+
+    @property
+    def fills_gaps(self) -> bool:
+        """Whether inputs may be NaN."""
+        return False
+
+    def accept(self, inputs: int, outputs: int, rows: int) -> None:  # noqa: ARG002
+        """Refuse D, P or a number of warm-up rows that the settings are not made for; asked before a start."""
+        return
+
+    def engine(self, inputs: int, outputs: int) -> Any:  # noqa: ARG002
+        """An engine of its own, for a model that is not to be run row by row by its NumPy methods; None without."""
+        return None
+
+    def check(self, state: Any) -> None:  # noqa: ARG002
+        """Refuse a state from outside whose numbers no step could have left: counts and cursors out of range."""
+        return
+
+    def derived(self) -> tuple[str, ...]:
+        """Paths of fields that `complete` computes from the others: a checkpoint leaves them out."""
+        return ()
+
+    def complete(self, state: Any) -> None:  # noqa: ARG002
+        """Compute the derived fields, up to rounding."""
+        return
+
+    def rescale(self, state: Any, units: Units) -> None:  # noqa: ARG002
+        """Change the state to what it were if every sample had come in these units of the present ones."""
+        raise ValueError(f"{type(self).__name__} cannot change the units of what it has learned")
+
+    def joint(self, state: Any, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Covariance of new targets at X (N×D) between each other, P×N×N; its diagonal is the forecast's variance."""
+        raise ValueError(f"{type(self).__name__} has no joint covariance of several targets")

@@ -1,0 +1,71 @@
+"""What an engine does: it runs a model on arrays of records."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from driftgp.contract import Contract
+
+
+class Engine(Protocol):
+    """A model at work on states, which are changed in place; arrays are float64, checked, targets with P columns.
+
+    `states` is an array of records. The states at `slots` have rows, in this order, and those of slots[i] end at
+    ends[i].
+    """
+
+    @property
+    def kind(self) -> str:
+        """Which engine it is: "native", "reference" or "scan"."""
+
+    @property
+    def model(self) -> Contract:
+        """The model."""
+
+    def start(self, record: np.ndarray, X: np.ndarray, y: np.ndarray) -> None:
+        """Fill a record of shape (), all zeros so far, from a warm-up batch."""
+
+    def run(
+        self,
+        states: np.ndarray,
+        slots: np.ndarray,
+        ends: np.ndarray,
+        X: np.ndarray,
+        y: np.ndarray | None = None,
+        elapsed: np.ndarray | None = None,
+        X_next: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Predict each row before it is learned from; without y nothing is learned.
+
+        With `X_next` each row is learned from first, and then the row of X_next is predicted. Returns one forecast per
+        row. A step happens or does not: an interrupt leaves each state after some whole number of its rows.
+        """
+
+    def single(self, record: np.ndarray) -> "Single":
+        """The quickest way to hand rows in one at a time, for one record of shape ()."""
+
+    def solve(self, forecasts: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Values whose normal scores are z (Q), of N forecasts: Q×N×P."""
+
+    def complete(self, record: np.ndarray) -> None:
+        """Compute the fields of a record that follow from the others."""
+
+
+class Single(Protocol):
+    """One state, and rows one at a time."""
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Forecast at x (D): an array of 1 record, which is the caller's."""
+
+    def learn(self, x: np.ndarray, y: np.ndarray, elapsed: float, known: np.ndarray | None = None) -> None:
+        """Learn from x (D), y (P); `known` is the forecast of the present state at x, if there is one."""
+
+
+def spans(slots: np.ndarray, ends: np.ndarray) -> Any:
+    """Each slot with the first of its rows and the one after its last.
+
+    >>> list(spans(np.array([4, 2]), np.array([3, 5])))
+    [(4, 0, 3), (2, 3, 5)]
+    """
+    begins = [0, *ends[:-1].tolist()]
+    return zip(slots.tolist(), begins, ends.tolist(), strict=True)

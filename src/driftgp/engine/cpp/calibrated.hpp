@@ -1,0 +1,204 @@
+// Intervals that hold as many targets as they say: the twin of wrappers/calibrate.py and spread.py.
+
+#pragma once
+
+#include "holding.hpp"
+#include "laws.hpp"
+
+namespace DRIFTGP_LEVEL {
+
+class Calibrated : public Holding {
+    static constexpr double LEAST_RATIO = 0.2;  // as in calibrate.py
+    static constexpr double CAP = 9.0;          // as in spread.py
+    static constexpr size_t MOST = 1 << 12;     // levels, gains
+    int sides = 1;
+    double rate = 0.0, memory_rate = 1.0;
+    std::vector<double> levels, gains, log_prior;
+    // Of each level: z, its logarithm, the controller's step. Of each line between the levels: ∫ φ, ∫ u φ and ∫ u² φ.
+    std::vector<double> nominal, log_nominal, steps, mass, linear, square;
+    size_t log_s2 = 0, log_weights = 0, offset = 0;
+    size_t told_reach = 0;  // in a forecast
+
+    size_t at(size_t level, int side, int p) const { return (level * sides + side) * P + p; }
+
+    void prepare() {
+        double z = 0.0;  // where a line begins
+        for (double level : levels) {
+            double next = -normal_quantile(0.5 * (1.0 - level));
+            nominal.push_back(next), log_nominal.push_back(std::log(next));
+            steps.push_back(rate / ((sides == 1 ? 2.0 : 1.0) * next * normal_pdf(next)));
+            add_line(normal_cdf(next) - normal_cdf(z), normal_pdf(z) - normal_pdf(next),
+                     z * normal_pdf(z) - next * normal_pdf(next));
+            z = next;
+        }
+        add_line(normal_cdf(-z), normal_pdf(z), z * normal_pdf(z));
+    }
+    void add_line(double area, double drop, double moment) {
+        mass.push_back(area), linear.push_back(drop), square.push_back(area + moment);
+    }
+
+    // c of each level and side, in increasing order of the levels, L×S×P.
+    void find_reach(const double *state, double *reach) const {
+        size_t J = gains.size();
+        for (int p = 0; p < P; p++) {
+            const double *logs = state + log_weights + p, *spreads = state + log_s2 + p;
+            double top = -INFINITE, total = 0.0, sum = 0.0;
+            for (size_t j = 0; j < J; j++) top = std::max(top, logs[j * P]);
+            for (size_t j = 0; j < J; j++) {
+                double share = std::exp(logs[j * P] - top);
+                total += share, sum += share * spreads[j * P];
+            }
+            double log_s = 0.5 * sum / total;
+            for (int side = 0; side < sides; side++) {
+                double so_far = -INFINITE;
+                for (size_t l = 0; l < levels.size(); l++) {
+                    so_far = std::max(so_far,
+                                      log_s + state[offset + at(l, side, p)] + (1.0 - LEAST_RATIO) * log_nominal[l]);
+                    reach[at(l, side, p)] = std::exp(so_far + LEAST_RATIO * log_nominal[l]);
+                }
+            }
+        }
+    }
+    // Adds ∫ h φ and ∫ h² φ over u ≥ 0, h being the lines of one side.
+    void add_moments(const double *reach, int side, int p, double &first, double &second) const {
+        double z = 0.0, c = 0.0;
+        for (size_t l = 0; l <= levels.size(); l++) {
+            bool last = l == levels.size();
+            double next_z = last ? 0.0 : nominal[l], next_c = last ? 0.0 : reach[at(l, side, p)];
+            double slope = (next_c - c) / (next_z - z), height = c - slope * z;  // the last line passes through (0, 0)
+            first += height * mass[l] + slope * linear[l];
+            second += height * height * mass[l] + 2.0 * height * slope * linear[l] + slope * slope * square[l];
+            z = next_z, c = next_c;
+        }
+    }
+    // The lines h of one side: nominal scores to the held forecast's, or back.
+    Lines lines(const double *made, int p, bool above, bool back) const {
+        Spaced z{nominal.data(), 1}, c{made + told_reach + at(0, above && sides == 2 ? 1 : 0, p), size_t(sides) * P};
+        return back ? Lines(c, z, levels.size()) : Lines(z, c, levels.size());
+    }
+    double stretched(const double *made, int p, double z, bool back) const {
+        return std::copysign(lines(made, p, !(z < 0.0), back).value(std::fabs(z)), z);
+    }
+
+  public:
+    Calibrated(const driftgp::Part &part, int inputs, int outputs) : Holding(part, inputs, outputs) {
+        driftgp::Settings settings(part);
+        sides = settings.flag("symmetric") ? 1 : 2;
+        rate = settings.number("rate", 0.0, 1.0), memory_rate = settings.number("memory", 0.0, 1.0);
+        levels = settings.numbers("levels", MOST, 0.0, 1.0);
+        gains = settings.numbers("gains", MOST, 0.0, 1.0);
+        log_prior = settings.numbers("log_prior", MOST, std::numeric_limits<double>::lowest(), 0.0);
+        settings.end(1);
+        double before = 0.0;
+        for (double level : levels) {
+            if (!(level > before && level < 1.0))
+                throw std::invalid_argument("levels must increase and lie strictly between 0 and 1");
+            before = level;
+        }
+        if (levels.empty() || gains.empty() || log_prior.size() != gains.size())
+            throw std::invalid_argument("levels and gains must hold something, and log_prior a number for each gain");
+        prepare();
+    }
+
+    void declare(Layout &state) override {
+        size_t start = state.size, J = gains.size();
+        log_s2 = state.floats("log_s2", J * P) - start, log_weights = state.floats("log_weights", J * P) - start;
+        offset = state.floats("offset", levels.size() * sides * P) - start;
+        declare_held(state, start);
+    }
+    void declare_forecast(Layout &forecast) override {
+        size_t start = forecast.size;
+        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
+        told_reach = forecast.floats("reach", levels.size() * sides * P) - start;
+        declare_held_forecast(forecast, start);
+    }
+    bool normal() const override { return false; }
+
+    // The held node's word is taken for its intervals.
+    void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
+        for (size_t j = 0; j < gains.size(); j++) std::fill_n(state + log_weights + j * P, P, log_prior[j]);
+        held->start(state + inner, X, y, rows, memory);
+    }
+    void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
+        double *said = made + forecast_inner, *reach = made + told_reach;
+        held->forecast(state + inner, x, said, memory);
+        find_reach(state, reach);
+        for (int p = 0; p < P; p++) {
+            double first = 0.0, second = 0.0, below = 0.0;
+            add_moments(reach, sides - 1, p, first, second);
+            if (sides == 2) add_moments(reach, 0, p, below, second), first -= below;
+            else first = 0.0, second *= 2.0;
+            double factor = second - first * first;
+            made[p] = said[p] + std::sqrt(said[P + p]) * first;
+            made[P + p] = factor * said[P + p], made[2 * P + p] = factor * said[2 * P + p];
+        }
+    }
+    void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
+               Memory &memory) const override {
+        Lease lease(memory);
+        const double *said = heard(state, x, known, memory), *reach = known ? known + told_reach : nullptr;
+        if (!reach) {
+            double *found = memory.take(levels.size() * sides * P);
+            find_reach(state, found), reach = found;
+        }
+        bool there = inputs_there(x);
+        double keep = std::pow(memory_rate, elapsed);
+        for (int p = 0; p < P; p++) {
+            bool observed = there && std::isfinite(y[p]);
+            double z = observed ? held->to_normal(said, p, y[p]) : 0.0;
+            observed &= !std::isnan(z);  // a forecast that is none
+            follow_spread(state, p, z, observed, keep);
+            if (observed) control(state, p, z, reach);
+        }
+        held->learn(state + inner, x, y, elapsed, said, memory);
+    }
+    void check(const double *state) const override {
+        refuse_unless(all_finite(state + log_s2, gains.size() * P), "log_s2", "finite");
+        refuse_unless(all_finite(state + log_weights, gains.size() * P), "log_weights", "finite");
+        refuse_unless(all_finite(state + offset, levels.size() * sides * P), "offset", "finite");
+        Holding::check(state);
+    }
+
+    // ---- the law: cdf(y) = Φ(h⁻¹(z)), where z is the held forecast's normal score of y (recalibrated.py)
+
+    double to_normal(const double *made, int p, double y) const override {
+        return stretched(made, p, held->to_normal(made + forecast_inner, p, y), true);
+    }
+    double from_normal(const double *made, int p, double z) const override {
+        return held->from_normal(made + forecast_inner, p, stretched(made, p, z, false));
+    }
+    double log_prob(const double *made, int p, double y) const override {
+        const double *said = made + forecast_inner;
+        double z = held->to_normal(said, p, y), u = stretched(made, p, z, true);
+        double slope = lines(made, p, !(u < 0.0), false).slope(std::fabs(u));
+        return held->log_prob(said, p, y) + 0.5 * (z * z - u * u) - std::log(slope);
+    }
+
+  private:
+    // Trackers of the spread of the scores, and how well each has foretold this one.
+    void follow_spread(double *state, int p, double z, bool observed, double keep) const {
+        double *logs = state + log_weights + p, *spreads = state + log_s2 + p, top = -INFINITE;
+        for (size_t j = 0; j < gains.size(); j++) {
+            double &weight = logs[j * P], &spread = spreads[j * P];
+            weight = keep * weight + (1.0 - keep) * log_prior[j];
+            if (observed) {
+                double squared = z * z * std::exp(-spread);
+                if (!(squared < CAP)) squared = CAP;
+                weight -= 0.5 * (spread + squared), spread += gains[j] * (squared - 1.0);
+            }
+            top = std::max(top, weight);
+        }
+        for (size_t j = 0; j < gains.size(); j++) logs[j * P] -= top;
+    }
+    // Moves each level by whether the target was outside of its interval.
+    void control(double *state, int p, double z, const double *reach) const {
+        for (size_t l = 0; l < levels.size(); l++)
+            for (int side = 0; side < sides; side++) {
+                double distance = sides == 1 ? std::fabs(z) : side == 0 ? -z : z;
+                double outside = distance > reach[at(l, side, p)] ? 1.0 : 0.0;
+                state[offset + at(l, side, p)] += steps[l] * (outside - (1.0 - levels[l]) / sides);
+            }
+    }
+};
+
+}  // namespace DRIFTGP_LEVEL

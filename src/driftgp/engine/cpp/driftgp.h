@@ -1,0 +1,90 @@
+/* driftgp: the whole interface of the compiled engine.
+ *
+ * A model is made from a description: a flat list of numbers, node by node,
+ *
+ *     kind, count of settings, settings…, count of children, children…
+ *
+ * where kinds and settings are those of driftgp/engine/description.py. A description that the library does not know is
+ * refused here. A state is one record of `driftgp_state_bytes` bytes, a forecast one of `driftgp_forecast_bytes`: fields
+ * of eight bytes, listed by `driftgp_fields`. Records belong to the caller; the library keeps nothing between two calls
+ * but the model. Functions return 0, or a code whose reason `driftgp_reason` gives (of this thread's last failure).
+ * Arrays are row-major doubles; a target that is NaN means that time passes and nothing is learned.
+ */
+
+#ifndef DRIFTGP_H
+#define DRIFTGP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define DRIFTGP_API __declspec(dllexport)
+#else
+#define DRIFTGP_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes with anything that Python and C++ have to agree on. */
+#define DRIFTGP_INTERFACE 4
+
+enum { DRIFTGP_OK = 0, DRIFTGP_UNKNOWN = 1, DRIFTGP_INVALID = 2, DRIFTGP_NO_MEMORY = 3 };
+enum { DRIFTGP_STATE = 0, DRIFTGP_FORECAST = 1 };
+/* Builds for one kind of processor each; BEST is the one that suits this processor. */
+enum { DRIFTGP_BEST = 0, DRIFTGP_PLAIN = 1, DRIFTGP_X86_V3 = 2, DRIFTGP_X86_V4 = 3 };
+
+typedef struct driftgp_model driftgp_model;
+
+typedef struct {
+    char path[256];  /* names from the outermost record inwards, joined by dots */
+    int64_t kind;    /* 0: double, 1: int64 */
+    int64_t offset;  /* in bytes */
+    int64_t count;   /* of numbers */
+} driftgp_field;
+
+/* Rows for some states of a stack. The states at `slots` have rows, in this order; those of slots[i] end at ends[i].
+ * Each row is predicted before it is learned from, or, where `next` is given, learned from and then `next` predicted.
+ */
+typedef struct {
+    void *states;            /* the stack's first record */
+    const int64_t *slots;    /* which records have rows */
+    const int64_t *ends;     /* where the rows of each of them end */
+    int64_t count;           /* of slots */
+    const double *x;         /* rows×D */
+    const double *y;         /* rows×P, or NULL where nothing is learned */
+    const double *elapsed;   /* rows, or NULL where nothing is learned */
+    const double *next;      /* rows×D, or NULL */
+    void *forecasts;         /* rows records, or NULL where no prediction is wanted */
+    const void *known;       /* one forecast of the first row, if it is known already, or NULL */
+    int64_t first;           /* row to begin with */
+    double seconds;          /* stop after the row during which this time has passed; 0: never */
+    int64_t done;            /* set: the row to go on with, or the number of rows if all are done */
+} driftgp_rows;
+
+DRIFTGP_API int32_t driftgp_interface(void);
+DRIFTGP_API const char *driftgp_reason(void);
+DRIFTGP_API int32_t driftgp_level(int32_t wanted);  /* the level that would be used, or −1 where there is no such build */
+
+DRIFTGP_API int32_t driftgp_make(const double *description, size_t count, int64_t inputs, int64_t outputs, int32_t level,
+                                 driftgp_model **made);
+DRIFTGP_API void driftgp_free(driftgp_model *model);
+DRIFTGP_API size_t driftgp_state_bytes(const driftgp_model *model);
+DRIFTGP_API size_t driftgp_forecast_bytes(const driftgp_model *model);
+/* How many fields there are; the first `room` of them are written to `fields`. */
+DRIFTGP_API size_t driftgp_fields(const driftgp_model *model, int32_t record, driftgp_field *fields, size_t room);
+
+/* Fill a record, all zeros so far, from a warm-up batch of `rows` rows, which may be 0. */
+DRIFTGP_API int32_t driftgp_start(const driftgp_model *model, void *state, const double *x, const double *y, int64_t rows);
+DRIFTGP_API int32_t driftgp_run(const driftgp_model *model, driftgp_rows *rows);
+/* Compute the fields that follow from the others (Model.complete). */
+DRIFTGP_API int32_t driftgp_complete(const driftgp_model *model, void *state);
+/* Values whose normal scores are z[0 … count): values[(q·rows + i)·P + p]. */
+DRIFTGP_API int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z,
+                                        int64_t count, double *values);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+// What wrappers have in common: a node that holds a node, whose record is the last part of its own.
+
+#pragma once
+
+#include "window.hpp"
+
+namespace DRIFTGP_LEVEL {
+
+static inline bool any_finite(const double *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (std::isfinite(values[i])) return true;
+    return false;
+}
+
+// Refuses a field of a state from outside, with a reason in which the field has this name.
+static inline void refuse_unless(bool fine, const char *field, const char *expected) {
+    if (!fine) throw std::invalid_argument(std::string("field ") + field + " of a state must be " + expected);
+}
+static inline void refuse_unless_counts(const double *state, size_t at, size_t count, const char *field) {
+    for (size_t i = 0; i < count; i++) refuse_unless(whole(state, at + i) >= 0, field, "0 or more");
+}
+
+// What it does not say itself, the held node says.
+class Holding : public Node {
+  protected:
+    std::unique_ptr<Node> held;
+    size_t inner = 0;                       // where the held node's state begins
+    size_t forecast_inner = 0, told = 0;    // where its forecast begins, and how many numbers that has
+
+    Holding(const driftgp::Part &part, int inputs, int outputs) {
+        if (part.children.size() != 1)
+            throw std::invalid_argument("part " + std::to_string(part.kind) + " must hold one model; got " +
+                                        std::to_string(part.children.size()));
+        D = inputs, P = outputs;
+        held = make_node(part.children[0], D, P);
+    }
+    // To be called after the wrapper's own fields; `start` is where its record begins.
+    void declare_held(Layout &state, size_t start) {
+        inner = state.part("inner", [&] { held->declare(state); }) - start;
+    }
+    void declare_held_forecast(Layout &forecast, size_t start) {
+        forecast_inner = forecast.part("inner", [&] { held->declare_forecast(forecast); }) - start;
+        told = forecast.size - start - forecast_inner;
+    }
+    // The held node's forecast: the known one, or else a new one in memory.
+    const double *heard(const double *state, const double *x, const double *known, Memory &memory) const {
+        if (known) return known + forecast_inner;
+        double *made = memory.take(told);
+        held->forecast(state + inner, x, made, memory);
+        return made;
+    }
+    // Whether outputs of this sample may be judged: not where an input is missing that nobody fills in.
+    bool inputs_there(const double *x) const { return fills_gaps() || all_finite(x, D); }
+
+  public:
+    void rescale(double *state, const Units &units, Memory &memory) const override {
+        held->rescale(state + inner, units, memory);
+    }
+    void complete(double *state, Memory &memory) const override { held->complete(state + inner, memory); }
+    void check(const double *state) const override { held->check(state + inner); }
+    bool fills_gaps() const override { return held->fills_gaps(); }
+    bool normal() const override { return held->normal(); }
+    bool rescales() const override { return held->rescales(); }
+};
+
+// A wrapper that changes the inputs only: forecasts are the held node's own.
+class Transparent : public Holding {
+  protected:
+    using Holding::Holding;
+
+  public:
+    void declare_forecast(Layout &forecast) override { held->declare_forecast(forecast); }
+    double to_normal(const double *made, int p, double y) const override { return held->to_normal(made, p, y); }
+    double from_normal(const double *made, int p, double z) const override { return held->from_normal(made, p, z); }
+    double log_prob(const double *made, int p, double y) const override { return held->log_prob(made, p, y); }
+};
+
+}  // namespace DRIFTGP_LEVEL

@@ -1,0 +1,112 @@
+// What every model is in C++: the twin of driftgp/model.py's contract, on records.
+//
+// A record is an array of eight-byte fields, so states and forecasts are `double *`; whole numbers lie among them as
+// int64_t (`whole`). A node declares its fields in the order in which its Python twin does and keeps their offsets.
+
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "driftgp.h"
+#include "memory.hpp"
+#include "parts.hpp"
+
+namespace DRIFTGP_LEVEL {
+
+// A whole number that lies in a record.
+typedef int64_t Whole __attribute__((may_alias));
+static inline Whole &whole(double *record, size_t at) { return *reinterpret_cast<Whole *>(record + at); }
+static inline int64_t whole(const double *record, size_t at) { return *reinterpret_cast<const Whole *>(record + at); }
+
+static inline bool all_finite(const double *values, size_t count) {
+    bool finite = true;
+    for (size_t i = 0; i < count; i++) finite &= bool(std::isfinite(values[i]));
+    return finite;
+}
+
+// The fields of a record, as they are declared; offsets are in numbers.
+class Layout {
+    std::string path;
+
+  public:
+    struct Field {
+        std::string path;
+        bool whole;
+        size_t at, count;
+    };
+    std::vector<Field> fields;
+    size_t size = 0;
+
+    size_t floats(const char *name, size_t count = 1) { return add(name, false, count); }
+    size_t wholes(const char *name, size_t count = 1) { return add(name, true, count); }
+    // Fields of a part, declared by `declare`; where the part begins.
+    template <class Declare>
+    size_t part(const std::string &name, Declare declare) {
+        std::string before = path;
+        size_t start = size;
+        path += name + ".";
+        declare();
+        path = before;
+        return start;
+    }
+
+  private:
+    size_t add(const char *name, bool whole, size_t count) {
+        fields.push_back({path + name, whole, size, count});
+        size += count;
+        return size - count;
+    }
+};
+
+// A centre and a scale for every input and every target: x in these units is (x − centre) / scale.
+struct Units {
+    const double *x_centre, *x_scale, *y_centre, *y_scale;
+};
+
+// Every forecast begins with mean, variance and noise, P each. A node is a model's settings and the places of its fields:
+// after `declare` nothing in it changes, so that several threads may use it at once.
+class Node {
+  public:
+    int D = 0, P = 0;
+    virtual ~Node() = default;
+
+    // ---- records: called once, before anything else; offsets are relative to the node's own record
+    virtual void declare(Layout &state) = 0;
+    virtual void declare_forecast(Layout &forecast) = 0;
+
+    // ---- the contract (see model.py); memory is the caller's, and is taken back to where it was (`Lease`)
+    virtual void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const = 0;
+    virtual void forecast(const double *state, const double *x, double *made, Memory &memory) const = 0;
+    // `known`: the forecast of this state at x, or nullptr
+    virtual void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
+                       Memory &memory) const = 0;
+    virtual void rescale(double *state, const Units &units, Memory &memory) const = 0;
+    virtual void complete(double *state, Memory &memory) const = 0;
+    virtual bool rescales() const { return true; }  // whether `rescale` can be done
+    virtual bool fills_gaps() const { return false; }
+    virtual bool normal() const { return true; }  // whether its law is a normal distribution
+    // Throws std::invalid_argument if counts or cursors of a state are out of range.
+    virtual void check(const double *state) const = 0;
+
+    // ---- the law of a forecast, output p (see predictions/); the normal one unless a node says otherwise
+    virtual double to_normal(const double *made, int p, double y) const {
+        return (y - made[p]) / std::sqrt(made[P + p]);
+    }
+    virtual double from_normal(const double *made, int p, double z) const {
+        return made[p] + z * std::sqrt(made[P + p]);
+    }
+    virtual double log_prob(const double *made, int p, double y) const {
+        double z = to_normal(made, p, y);
+        return -0.5 * (z * z + std::log(2.0 * 3.14159265358979323846 * made[P + p]));
+    }
+};
+
+// The node that a description's part is, before its fields are declared (level.cpp).
+std::unique_ptr<Node> make_node(const driftgp::Part &part, int D, int P);
+
+}  // namespace DRIFTGP_LEVEL

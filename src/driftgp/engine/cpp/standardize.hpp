@@ -1,0 +1,213 @@
+// Inputs and targets in units of their own spread: the twin of wrappers/standardize.py.
+
+#pragma once
+
+#include "holding.hpp"
+#include "laws.hpp"
+
+namespace DRIFTGP_LEVEL {
+
+class Standardize : public Holding {
+    static constexpr double ROUNDING = 32.0, FIRST = 10.0, FARTHEST = 10.0;  // as in standardize.py
+    double forgetting = 0.0;  // 0: the units of the warm-up batch, for good
+    const int columns;        // inputs first and targets after them
+    size_t centre = 0, scale = 0, weight = 0, mean = 0, variance = 0, renewals = 0;
+    size_t told_scale = 0, told_shift = 0;  // in a forecast
+
+    bool adapts() const { return forgetting > 0.0; }
+
+    // ---- moments: see standardize.py
+
+    double column(const double *x, const double *y, int c) const { return c < D ? x[c] : y[c - D]; }
+
+    // Weighted moments of a batch, column by column, over the values that are there in rows with all their targets.
+    void measure(double *state, const double *X, const double *y, int64_t rows) const {
+        double keep = adapts() ? forgetting : 1.0;
+        for (int c = 0; c < columns; c++) {
+            auto over = [&](auto visit) {  // from the last row, whose weight is 1
+                int64_t age = 0;
+                for (int64_t i = rows - 1; i >= 0; i--) {
+                    double z = column(X + i * D, y + i * P, c);
+                    if (std::isfinite(z) && all_finite(y + i * P, P)) visit(std::pow(keep, double(age++)), z);
+                }
+            };
+            double sum = 0.0, first = 0.0, second = 0.0;
+            over([&](double w, double) { sum += w; });
+            double whole_weight = sum > 0.0 ? sum : 1.0;
+            over([&](double w, double z) { first += w / whole_weight * z; });
+            over([&](double w, double z) { second += w / whole_weight * (z - first) * (z - first); });
+            state[weight + c] = sum, state[mean + c] = first, state[variance + c] = second;
+        }
+    }
+    // One more value of a column, whose distance from the mean is limited so that the scale at most doubles.
+    void count(double *state, int c, double z) const {
+        double &n = state[weight + c], &m = state[mean + c], &v = state[variance + c];
+        n = forgetting * n + 1.0;
+        double gain = 1.0 / n, step = z - m;
+        // the variance gains (1 − gain) · gain · step², which is to stay below (2² − 1) · scale²
+        if (n > FIRST) {
+            double limit = std::sqrt(3.0 * n) * state[scale + c];
+            step = step < -limit ? -limit : step > limit ? limit : step;
+        }
+        m += gain * step, v = (1.0 - gain) * (v + gain * step * step);
+    }
+    // Scale for want of a better one: the size of the values.
+    double size(const double *state, int c) const {
+        return state[mean + c] == 0.0 ? 1.0 : std::fabs(state[mean + c]);
+    }
+    // Standard deviation of a column that varies.
+    double spread(const double *state, int c, double otherwise) const {
+        double std = std::sqrt(state[variance + c]);
+        return std > ROUNDING * EPSILON * std::fabs(state[mean + c]) ? std : otherwise;
+    }
+
+    // ---- units
+
+    double in_units(const double *state, int c, double z) const { return (z - state[centre + c]) / state[scale + c]; }
+
+    // Inputs to predict for, as the held node sees them; whether they are those that it would learn from.
+    bool seen(const double *state, const double *x, double *z) const {
+        bool same = true;
+        for (int d = 0; d < D; d++) {
+            z[d] = in_units(state, d, x[d]);
+            // a first value that happens to be near 0 is no scale for those to come
+            if (!adapts() || state[weight + d] >= FIRST || !(std::fabs(z[d]) > FARTHEST)) continue;
+            z[d] = std::copysign(FARTHEST, z[d]), same = false;
+        }
+        return same;
+    }
+    // Whether a forecast was made in the present units of the targets.
+    bool made_in(const double *state, const double *made) const {
+        return std::equal(made + told_scale, made + told_scale + P, state + scale + D) &&
+               std::equal(made + told_shift, made + told_shift + P, state + centre + D);
+    }
+    // Counts a sample with all its targets; whether the units had to change.
+    bool follow(double *state, const double *x, const double *y, Memory &memory) const {
+        Lease lease(memory);
+        double *scales = memory.take(columns);
+        bool renew = false;
+        for (int c = 0; c < columns; c++) {
+            double z = column(x, y, c), before = state[scale + c];
+            bool first = state[weight + c] == 0.0;
+            if (std::isfinite(z)) count(state, c, z);
+            scales[c] = spread(state, c, first ? size(state, c) : before);
+            double ratio = scales[c] / before;
+            renew |= ratio > 2.0 || ratio < 0.5 || std::fabs(state[mean + c] - state[centre + c]) > before;
+            renew |= first && state[weight + c] > 0.0;
+        }
+        if (!renew) return false;
+        // new units, which to the held node are units of the present ones
+        double *shift = memory.take(columns), *factor = memory.take(columns);
+        for (int c = 0; c < columns; c++) {
+            shift[c] = (state[mean + c] - state[centre + c]) / state[scale + c];
+            factor[c] = scales[c] / state[scale + c];
+            state[centre + c] = state[mean + c], state[scale + c] = scales[c];
+        }
+        held->rescale(state + inner, Units{shift, factor, shift + D, factor + D}, memory);
+        whole(state, renewals)++;
+        return true;
+    }
+
+  public:
+    Standardize(const driftgp::Part &part, int inputs, int outputs)
+        : Holding(part, inputs, outputs), columns(inputs + outputs) {
+        driftgp::Settings settings(part);
+        forgetting = settings.number("adapt", 0.0, 1.0);
+        settings.end(1);
+        if (adapts() && !held->rescales())
+            throw std::invalid_argument(
+                "adapt must be False for a model that cannot change the units of what it has learned");
+    }
+
+    void declare(Layout &state) override {
+        size_t start = state.size;
+        centre = state.floats("centre", columns) - start, scale = state.floats("scale", columns) - start;
+        weight = state.floats("weight", columns) - start, mean = state.floats("mean", columns) - start;
+        variance = state.floats("variance", columns) - start, renewals = state.wholes("renewals") - start;
+        declare_held(state, start);
+    }
+    void declare_forecast(Layout &forecast) override {
+        size_t start = forecast.size;
+        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
+        told_scale = forecast.floats("scale", P) - start, told_shift = forecast.floats("shift", P) - start;
+        declare_held_forecast(forecast, start);
+    }
+
+    void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
+        if (rows == 0 && !adapts())
+            throw std::invalid_argument(
+                "X must hold a warm-up batch to take the units from; without one, give adapt a number");
+        Lease lease(memory);
+        measure(state, X, y, rows);
+        for (int c = 0; c < columns; c++)
+            state[centre + c] = state[mean + c], state[scale + c] = spread(state, c, size(state, c));
+        double *Z = memory.take(size_t(rows) * D), *targets = memory.take(size_t(rows) * P);
+        for (int64_t i = 0; i < rows; i++) {
+            for (int d = 0; d < D; d++) Z[i * D + d] = in_units(state, d, X[i * D + d]);
+            for (int p = 0; p < P; p++) targets[i * P + p] = in_units(state, D + p, y[i * P + p]);
+        }
+        held->start(state + inner, Z, targets, rows, memory);
+    }
+    void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
+        Lease lease(memory);
+        double *z = memory.take(D), *said = made + forecast_inner;
+        seen(state, x, z);
+        held->forecast(state + inner, z, said, memory);
+        for (int p = 0; p < P; p++) {
+            double factor = state[scale + D + p], shift = state[centre + D + p];
+            made[p] = factor * said[p] + shift;
+            made[P + p] = factor * factor * said[P + p], made[2 * P + p] = factor * factor * said[2 * P + p];
+            made[told_scale + p] = factor, made[told_shift + p] = shift;
+        }
+    }
+    void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
+               Memory &memory) const override {
+        Lease lease(memory);
+        double *z = memory.take(D), *targets = memory.take(P);
+        // a forecast in other units, renewed now or since it was issued, or at another input, is not the held node's
+        const double *said = known && made_in(state, known) && seen(state, x, z) ? known + forecast_inner : nullptr;
+        if (adapts() && all_finite(y, P) && follow(state, x, y, memory)) said = nullptr;
+        for (int d = 0; d < D; d++) z[d] = in_units(state, d, x[d]);
+        for (int p = 0; p < P; p++) targets[p] = in_units(state, D + p, y[p]);
+        held->learn(state + inner, z, targets, elapsed, said, memory);
+    }
+    bool rescales() const override { return true; }
+    // Only what is in the user's units changes: the held node sees what it saw before.
+    void rescale(double *state, const Units &units, Memory &) const override {
+        for (int c = 0; c < columns; c++) {
+            double shift = c < D ? units.x_centre[c] : units.y_centre[c - D];
+            double factor = c < D ? units.x_scale[c] : units.y_scale[c - D];
+            state[centre + c] = (state[centre + c] - shift) / factor, state[scale + c] /= factor;
+            state[mean + c] = (state[mean + c] - shift) / factor, state[variance + c] /= factor * factor;
+        }
+    }
+    void check(const double *state) const override {
+        for (int c = 0; c < columns; c++) {
+            refuse_unless(std::isfinite(state[scale + c]) && state[scale + c] > 0.0, "scale", "positive and finite");
+            refuse_unless(std::isfinite(state[centre + c]), "centre", "finite");
+            refuse_unless(std::isfinite(state[weight + c]) && state[weight + c] >= 0.0, "weight", "0 or more");
+            refuse_unless(std::isfinite(state[mean + c]), "mean", "finite");
+            refuse_unless(std::isfinite(state[variance + c]) && state[variance + c] >= 0.0, "variance", "0 or more");
+        }
+        refuse_unless_counts(state, renewals, 1, "renewals");
+        Holding::check(state);
+    }
+
+    // ---- the law: the held node's, in the user's units
+
+    double to_normal(const double *made, int p, double y) const override {
+        if (normal()) return Node::to_normal(made, p, y);
+        return held->to_normal(made + forecast_inner, p, (y - made[told_shift + p]) / made[told_scale + p]);
+    }
+    double from_normal(const double *made, int p, double z) const override {
+        if (normal()) return Node::from_normal(made, p, z);
+        return made[told_scale + p] * held->from_normal(made + forecast_inner, p, z) + made[told_shift + p];
+    }
+    double log_prob(const double *made, int p, double y) const override {
+        if (normal()) return Node::log_prob(made, p, y);
+        double factor = made[told_scale + p];
+        return held->log_prob(made + forecast_inner, p, (y - made[told_shift + p]) / factor) - std::log(factor);
+    }
+};
+
+}  // namespace DRIFTGP_LEVEL

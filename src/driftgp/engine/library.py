@@ -1,0 +1,152 @@
+"""The compiled library: `cpp/driftgp.h` by ctypes."""
+
+import ctypes
+import struct
+import sys
+from functools import cache
+from pathlib import Path
+
+from driftgp.engine.description import Unknown
+from driftgp.records import Entry
+
+INTERFACE = 4  # DRIFTGP_INTERFACE
+NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, "libdriftgp.so")
+# Builds for one kind of processor each, in the order of driftgp.h; the first is the one that suits this processor.
+LEVELS = ("best", "plain", "x86_v3", "x86_v4")
+_UNKNOWN, _NO_MEMORY = 1, 3
+_KINDS = ("f8", "i8")
+REMEDY = (
+    "pip install --force-reinstall --no-deps driftgp (with --no-binary driftgp where there is no wheel for this "
+    "platform, which needs a C++ compiler)"
+)
+
+
+class NoLibrary(Exception):
+    """There is no compiled library, or it cannot be used."""
+
+
+class Rows(ctypes.Structure):
+    """driftgp_rows."""
+
+    _fields_ = (
+        ("states", ctypes.c_void_p),
+        ("slots", ctypes.c_void_p),
+        ("ends", ctypes.c_void_p),
+        ("count", ctypes.c_int64),
+        ("x", ctypes.c_void_p),
+        ("y", ctypes.c_void_p),
+        ("elapsed", ctypes.c_void_p),
+        ("next", ctypes.c_void_p),
+        ("forecasts", ctypes.c_void_p),
+        ("known", ctypes.c_void_p),
+        ("first", ctypes.c_int64),
+        ("seconds", ctypes.c_double),
+        ("done", ctypes.c_int64),
+    )
+
+
+class _Field(ctypes.Structure):
+    """driftgp_field."""
+
+    _fields_ = (
+        ("path", ctypes.c_char * 256),
+        ("kind", ctypes.c_int64),
+        ("offset", ctypes.c_int64),
+        ("count", ctypes.c_int64),
+    )
+
+
+class Library:
+    """The functions of the header; those that fail raise an error with the library's reason."""
+
+    def __init__(self, path: Path) -> None:
+        """Load a library, or say by `NoLibrary` why it cannot be used."""
+        self.path = path
+        if not path.exists():
+            raise NoLibrary(f"{path} is not there: {REMEDY}")
+        if truncated(path):
+            raise NoLibrary(f"{path} is not whole: {REMEDY}")
+        try:
+            loaded = ctypes.CDLL(str(path))
+            interface = loaded.driftgp_interface()
+            if interface != INTERFACE:
+                raise NoLibrary(f"{path} is of another version of driftgp ({interface}, not {INTERFACE}): {REMEDY}")
+            self._bind(loaded)
+        except (OSError, AttributeError) as error:  # no library, one for another processor, or not ours
+            raise NoLibrary(f"{path} cannot be loaded ({error}): {REMEDY}") from error
+
+    def _bind(self, loaded: ctypes.CDLL) -> None:
+        """Take the functions with the types of their arguments."""
+        pointer, size = ctypes.c_void_p, ctypes.c_size_t
+        self._make = loaded.driftgp_make
+        self._make.argtypes = (pointer, size, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, pointer)
+        self._level = loaded.driftgp_level
+        self._fields = loaded.driftgp_fields
+        self._fields.argtypes, self._fields.restype = (pointer, ctypes.c_int32, pointer, size), size
+        self._reason = loaded.driftgp_reason
+        self._reason.restype = ctypes.c_char_p
+        self.free = loaded.driftgp_free
+        self.free.argtypes, self.free.restype = (pointer,), None
+        self.start = loaded.driftgp_start
+        self.start.argtypes = (pointer, pointer, pointer, pointer, ctypes.c_int64)
+        self.run = loaded.driftgp_run  # without argtypes, which take half as long again as a call
+        self.complete = loaded.driftgp_complete
+        self.complete.argtypes = (pointer, pointer)
+        self.from_normal = loaded.driftgp_from_normal
+        self.from_normal.argtypes = (pointer, pointer, ctypes.c_int64, pointer, ctypes.c_int64, pointer)
+
+    def make(self, description: list[float], inputs: int, outputs: int, level: str) -> int:
+        """The address of a new model, to be given back by `free`."""
+        numbers, made = (ctypes.c_double * len(description))(*description), ctypes.c_void_p()
+        self.check(self._make(numbers, len(description), inputs, outputs, LEVELS.index(level), ctypes.byref(made)))
+        return made.value or 0
+
+    def level(self, wanted: str = "best") -> str | None:
+        """The build that would be used, or None where there is no such build for this processor."""
+        found = self._level(LEVELS.index(wanted))
+        return None if found < 0 else LEVELS[found]
+
+    def entries(self, model: int, *, of_forecast: bool) -> list[Entry]:
+        """All fields of a state, or of a forecast, as C++ binds them."""
+        fields = (_Field * self._fields(model, int(of_forecast), None, 0))()
+        self._fields(model, int(of_forecast), fields, len(fields))
+        return [Entry(field.path.decode(), _KINDS[field.kind], field.offset, field.count) for field in fields]
+
+    def check(self, code: int) -> None:
+        """Raise what a code means."""
+        if code == 0:
+            return
+        reason = (self._reason() or b"").decode()
+        if code == _UNKNOWN:
+            raise Unknown(f"such part: {reason}")
+        if code == _NO_MEMORY:
+            raise MemoryError(reason)
+        raise ValueError(reason)
+
+
+def truncated(path: Path) -> bool:
+    """Whether a library of Linux ends too early: the loader there would not notice, and reading on ends the process.
+
+    >>> truncated(Path(__file__))
+    False
+    """
+    with path.open("rb") as file:
+        head = file.read(64)
+        if not head.startswith(b"\x7fELF\x02\x01"):  # of another system or processor, for its loader to judge
+            return False
+        if len(head) < 64:
+            return True
+        (offset,) = struct.unpack_from("<Q", head, 32)
+        size, count = struct.unpack_from("<2H", head, 54)
+        file.seek(offset)
+        table = file.read(size * count)
+        if len(table) < size * count:
+            return True
+        parts = (struct.unpack_from("<8xQ16xQ", table, size * i) for i in range(count))  # where each begins, its bytes
+        return max((begin + length for begin, length in parts), default=0) > file.seek(0, 2)
+
+
+@cache
+def library() -> Library:
+    """The library that was built with this package."""
+    return Library(Path(__file__).parent / NAME)

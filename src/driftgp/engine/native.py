@@ -1,0 +1,249 @@
+"""The native engine: whole models in C++, on the same records as in NumPy."""
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from driftgp.contract import Contract
+from driftgp.cores import cores
+from driftgp.engine import description
+from driftgp.engine.library import REMEDY, Library, NoLibrary, Rows, library
+from driftgp.records import entries
+
+__all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
+
+_PIECE = 0.05  # seconds after which a long call comes back, so that an interrupt is heard
+_SHARE = 64  # rows that a thread gets before another one is worth while
+_NAME = "driftgp's rows"
+
+
+def describe(model: Contract) -> str:
+    """Whether C++ runs a model, and if not, the reason."""
+    try:
+        description.describe(model)
+        return f"native: C++ for {library().level()} processors"
+    except (NoLibrary, description.Unknown) as reason:
+        return f"reference: {reason}"
+
+
+class NativeEngine:
+    """A model in C++, at work on records."""
+
+    kind = "native"
+
+    def __init__(self, model: Contract, inputs: int, outputs: int, level: str = "best") -> None:
+        """Take a model for so many inputs and outputs.
+
+        Raises `NoLibrary` where there is no library, and `description.Unknown` for a part that C++ does not have.
+        """
+        self.model, self.inputs, self.outputs = model, inputs, outputs
+        self.record_dtype, self.forecast_dtype = model.record_dtype(inputs, outputs), model.forecast_dtype(outputs)
+        self.library: Library = library()
+        address = self.library.make(description.describe(model), inputs, outputs, level)
+        weakref.finalize(self, self.library.free, address).atexit = False
+        self.address = ctypes.c_void_p(address)
+        for dtype, of_forecast in ((self.record_dtype, False), (self.forecast_dtype, True)):
+            _compare(self.library, list(entries(dtype)), self.library.entries(address, of_forecast=of_forecast))
+
+    def start(self, record: np.ndarray, X: np.ndarray, y: np.ndarray) -> None:
+        """Fill a record of shape (), all zeros so far, from a warm-up batch."""
+        state = self._records("record", record, ())
+        X, y = _floats("X", X, (len(X), self.inputs)), _floats("y", y, (len(X), self.outputs))
+        self.library.check(self.library.start(self.address, state, _address(X), _address(y), len(X)))
+
+    def run(
+        self,
+        states: np.ndarray,
+        slots: np.ndarray,
+        ends: np.ndarray,
+        X: np.ndarray,
+        y: np.ndarray | None = None,
+        elapsed: np.ndarray | None = None,
+        X_next: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Predict each row before it is learned from: see `Engine.run`. Rows of many states are shared by all cores."""
+        N = len(X)
+        slots, ends = _wholes("slots", slots), _wholes("ends", ends)
+        if slots.shape != ends.shape or (ends[-1] if ends.size else 0) != N or np.any(np.diff(ends, prepend=0) < 0):
+            raise ValueError(f"ends must say where the rows of each slot end, the last at {N}; got {ends}")
+        if slots.size and not 0 <= slots.min() <= slots.max() < len(states):
+            raise ValueError(f"slots must lie in [0, {len(states)}); got {slots}")
+        arrays = {"x": _floats("X", X, (N, self.inputs))}
+        for name, given, shape in (("y", y, (N, self.outputs)), ("elapsed", elapsed, (N,)), ("next", X_next, X.shape)):
+            if given is not None:
+                arrays[name] = _floats("X_next" if name == "next" else name, given, shape)
+        made = np.empty(N, self.forecast_dtype)
+        pointers = {name: _address(array) for name, array in arrays.items()} | {"forecasts": _address(made)}
+        state = self._records("states", states, (len(states),), written=y is not None)
+        stop, places, bounds = threading.Event(), (_address(slots), _address(ends)), [0, *ends.tolist()]
+
+        def work(begin: int, end: int) -> None:
+            own = {"slots": places[0] + 8 * begin, "ends": places[1] + 8 * begin, "count": end - begin}
+            rows = Rows(states=state, first=bounds[begin], seconds=_PIECE, **own, **pointers)
+            while rows.first < bounds[end] and not stop.is_set():
+                self.library.check(self.library.run(self.address, ctypes.byref(rows)))
+                rows.first = rows.done
+
+        _together(work, _shares(slots, ends), stop)
+        return made
+
+    def single(self, record: np.ndarray) -> "NativeSingle":
+        """The quickest way to hand rows in one at a time, for one record of shape ()."""
+        return NativeSingle(self, record, self._records("record", record, ()))
+
+    def solve(self, forecasts: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Values whose normal scores are z (Q), of N forecasts: Q×N×P."""
+        if forecasts.dtype != self.forecast_dtype or forecasts.ndim != 1:
+            raise ValueError(f"forecasts must be records of {type(self.model).__name__}; got {forecasts.dtype}")
+        forecasts, z = np.ascontiguousarray(forecasts), _floats("z", z, np.shape(z))
+        values = np.empty((z.size, forecasts.size, self.outputs))
+        places = _address(forecasts), forecasts.size, _address(z), z.size, _address(values)
+        code = self.library.from_normal(self.address, *places)
+        if code:
+            self.library.check(code)
+        return values
+
+    def complete(self, record: np.ndarray) -> None:
+        """Compute the fields of a record that follow from the others."""
+        self.library.check(self.library.complete(self.address, self._records("record", record, ())))
+
+    def _records(self, name: str, records: np.ndarray, shape: tuple[int, ...], *, written: bool = True) -> int:
+        """The address of records, refused unless C++ may work on them as they are."""
+        if records.dtype != self.record_dtype or records.shape != shape:
+            raise ValueError(
+                f"{name} must be of {type(self.model).__name__}'s layout for {self.inputs} inputs and {self.outputs} "
+                f"outputs, and of shape {shape}; got shape {records.shape} of another layout or size"
+            )
+        if not (records.flags.c_contiguous and records.flags.aligned and (records.flags.writeable or not written)):
+            raise ValueError(f"{name} must be contiguous in memory, aligned and writeable; copy it first")
+        return _address(records)
+
+
+class NativeSingle:
+    """One state, and rows one at a time: everything that a call needs lies where it lay the last time."""
+
+    def __init__(self, engine: NativeEngine, record: np.ndarray, address: int) -> None:
+        """Take a record of shape () that the engine has checked."""
+        self._engine, self._record = engine, record  # which must live as long as their addresses are used
+        self._model, self._run = engine.address, engine.library.run
+        self._x, self._y = np.zeros(engine.inputs), np.zeros(engine.outputs)
+        self._elapsed, self._slot, self._end = np.zeros(1), np.zeros(1, np.int64), np.ones(1, np.int64)
+        self._dtype = engine.forecast_dtype
+        self._made, self._known = bytearray(self._dtype.itemsize), np.zeros(1, self._dtype)
+        self._last: np.ndarray | None = None
+        made = ctypes.addressof(ctypes.c_char.from_buffer(self._made))
+        common = {
+            "states": address,
+            "slots": _address(self._slot),
+            "ends": _address(self._end),
+            "count": 1,
+            "x": _address(self._x),
+        }
+        lesson = common | {"y": _address(self._y), "elapsed": _address(self._elapsed)}
+        self._predicting = ctypes.byref(Rows(**common, forecasts=made))
+        self._learning = ctypes.byref(Rows(**lesson))
+        self._knowing = ctypes.byref(Rows(**lesson, known=made))
+        self._told = ctypes.byref(Rows(**lesson, known=_address(self._known)))
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Forecast at x (D): an array of 1 record, which is the caller's."""
+        self._x[...] = x
+        code = self._run(self._model, self._predicting)
+        if code:
+            self._engine.library.check(code)
+        self._last = made = np.frombuffer(bytearray(self._made), self._dtype)
+        return made
+
+    def learn(self, x: np.ndarray, y: np.ndarray, elapsed: float, known: np.ndarray | None = None) -> None:
+        """Learn from x (D), y (P); `known` is the forecast of the present state at x, if there is one."""
+        self._x[...] = x
+        self._y[...] = y
+        self._elapsed[0] = elapsed
+        if known is None:
+            rows = self._learning
+        elif known is self._last:  # its numbers are here already
+            rows = self._knowing
+        else:
+            self._known[...] = known
+            rows = self._told
+        code = self._run(self._model, rows)
+        if code:
+            self._engine.library.check(code)
+
+
+def _compare(library: Library, here: list[Any], there: list[Any]) -> None:
+    """Refuse a library that binds other fields than the records have."""
+    wrong = f"{library.path} is of another version of driftgp: it takes"
+    for ours, theirs in zip(here, there, strict=False):
+        if ours != theirs:
+            raise NoLibrary(f"{wrong} {theirs} where the record has {ours}; {REMEDY}")
+    if len(here) != len(there):
+        raise NoLibrary(f"{wrong} {len(there)} fields where the record has {len(here)}; {REMEDY}")
+
+
+def _address(array: np.ndarray) -> int:
+    if array.dtype == np.float64 and array.flags.writeable and array.size:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))  # a fifth of the time of the way below
+    return int(array.ctypes.data)
+
+
+def _floats(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.ascontiguousarray(value, np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}; got {array.shape}")
+    return array
+
+
+def _wholes(name: str, value: Any) -> np.ndarray:
+    array = np.ascontiguousarray(value)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a list of whole numbers; got {value!r}")
+    return array.astype(np.int64)
+
+
+# ---- all the cores ---------------------------------------------------------------------------------------------------
+
+
+def _shares(slots: np.ndarray, ends: np.ndarray) -> list[tuple[int, int]]:
+    """Slots from each begin to each end are one share; shares have about as many rows each.
+
+    >>> _shares(np.arange(2), np.array([5, 9]))
+    [(0, 2)]
+    """
+    rows = int(ends[-1]) if ends.size else 0
+    threads = min(cores(), slots.size, rows // _SHARE)
+    if threads <= 1 or threading.current_thread().name.startswith(_NAME) or np.unique(slots).size < slots.size:
+        return [(0, slots.size)] if rows else []
+    cuts = np.searchsorted(ends, np.arange(1, threads) * rows / threads).tolist()
+    bounds = [0, *(cut + 1 for cut in cuts), slots.size]
+    return [(begin, end) for begin, end in pairwise(bounds) if begin < end]
+
+
+def _together(work: Callable[[int, int], None], items: list[tuple[int, int]], stop: threading.Event) -> None:
+    """Do the work for each of the items, each in a thread of its own; where one fails, the others stop."""
+    if len(items) <= 1:
+        for item in items:
+            work(*item)
+        return
+    futures = [_pool(os.getpid(), len(items)).submit(work, *item) for item in items]
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        stop.set()
+        wait(futures)
+        raise
+
+
+@lru_cache(maxsize=8)
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:  # noqa: ARG001
+    """Threads that stay; a process has its own, since those of another do not come along when it is forked."""
+    return ThreadPoolExecutor(threads, _NAME)

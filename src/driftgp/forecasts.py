@@ -1,0 +1,29 @@
+"""Forecasts as records: every one begins with mean, variance and noise, P each; a wrapper adds fields behind them."""
+
+from typing import Any
+
+import numpy as np
+
+from driftgp.predictions import Gaussian
+
+
+def layout(outputs: int, *more: Any) -> np.dtype:
+    """Layout of a forecast: mean, variance, noise, and the fields that a wrapper adds."""
+    return np.dtype([(name, np.float64, (outputs,)) for name in ("mean", "variance", "noise")] + list(more))
+
+
+def records(dtype: np.dtype, mean: np.ndarray, variance: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """N forecasts with mean, variance and noise (N×P, or what broadcasts to that); other fields are zeros so far."""
+    made = np.zeros(len(mean), dtype)
+    made["mean"], made["variance"], made["noise"] = mean, variance, noise
+    return made
+
+
+def normal(mean: np.ndarray, variance: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """N forecasts that are normal distributions."""
+    return records(layout(mean.shape[1]), mean, variance, noise)
+
+
+def normal_law(forecasts: np.ndarray) -> Gaussian:
+    """The normal distributions that N forecasts describe."""
+    return Gaussian(forecasts["mean"], forecasts["variance"], forecasts["noise"])

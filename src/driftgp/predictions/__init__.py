@@ -1,0 +1,10 @@
+"""What a model answers: a distribution of the next target, never just a number."""
+
+from driftgp.predictions.base import Prediction
+from driftgp.predictions.forecast import Forecast
+from driftgp.predictions.gaussian import Gaussian
+from driftgp.predictions.mixture import Mixture
+from driftgp.predictions.normal import nominal_reach
+from driftgp.predictions.recalibrated import Recalibrated
+
+__all__ = ["Forecast", "Gaussian", "Mixture", "Prediction", "Recalibrated", "nominal_reach"]

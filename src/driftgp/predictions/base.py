@@ -1,0 +1,137 @@
+"""What every predictive distribution can do."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
+
+from driftgp.predictions.normal import nominal_reach
+
+_ROWS_SHOWN = 3
+
+
+class Prediction(abc.ABC):
+    """A predictive distribution at N points: arrays of shape N, or N×P for P outputs.
+
+    What a method takes (targets, probabilities, normal scores) is broadcast against this shape; further axes may come
+    in front: `quantile(q)` for q of shape Q×1 gives Q×N.
+    """
+
+    __slots__ = ()
+
+    # ---- what a distribution provides --------------------------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def mean(self) -> np.ndarray:
+        """Mean of a new target."""
+
+    @property
+    @abc.abstractmethod
+    def variance(self) -> np.ndarray:
+        """Variance of a new target, noise included."""
+
+    @property
+    @abc.abstractmethod
+    def noise(self) -> np.ndarray:
+        """The share of the variance that is observation noise."""
+
+    @abc.abstractmethod
+    def log_prob(self, y: ArrayLike) -> np.ndarray:
+        """Log density at y."""
+
+    @abc.abstractmethod
+    def crps(self, y: ArrayLike) -> np.ndarray:
+        """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
+
+    @abc.abstractmethod
+    def to_normal(self, y: ArrayLike) -> np.ndarray:
+        """Normal score of y: the z for which Φ(z) = cdf(y), without the loss of digits far out in a tail."""
+
+    @abc.abstractmethod
+    def from_normal(self, z: ArrayLike) -> np.ndarray:
+        """Value whose normal score is z: the quantile at Φ(z), without the loss of digits far out in a tail."""
+
+    @abc.abstractmethod
+    def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Prediction":
+        """Distribution of scale · y + shift, for a positive scale."""
+
+    @abc.abstractmethod
+    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Prediction":
+        """The same distribution with a function applied to each of its arrays.
+
+        Their last axes are N×P, or N; axes of members or levels come before.
+        """
+
+    # ---- what follows from it ----------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """N, or N×P."""
+        return self.mean.shape
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviation of a new target."""
+        return np.sqrt(self.variance)
+
+    def cdf(self, y: ArrayLike) -> np.ndarray:
+        """Probability that a new target is at most y."""
+        return ndtr(self.to_normal(y))
+
+    def quantile(self, q: ArrayLike) -> np.ndarray:
+        """Value that a new target stays below with probability q."""
+        q = np.asarray(q, np.float64)
+        outside = (q < 0.0) | (q > 1.0)
+        if outside.any():
+            raise ValueError(f"q must lie between 0 and 1; got {q[outside][0]}")
+        return self.from_normal(ndtri(q))
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Central interval that holds a new target with probability `level`."""
+        if not 0.0 < float(level) < 1.0:
+            raise ValueError(f"level must lie strictly between 0 and 1; got {level!r}")
+        z = nominal_reach(float(level))
+        low, high = self.from_normal(np.array([-z, z]).reshape(2, *(1 for _ in self.shape)))
+        return low, high
+
+    def sample(self, size: int = 1, seed: int | np.random.Generator | None = None) -> np.ndarray:
+        """Draw `size` targets at each point, size×N or size×N×P; points and outputs are drawn independently."""
+        z = np.random.default_rng(seed).standard_normal((size, *self.shape))
+        return self.from_normal(z)
+
+    def output(self, i: int) -> "Prediction":
+        """Distribution of output i alone."""
+        if len(self.shape) < 2:
+            raise ValueError(f"output(i) needs several outputs; got i = {i} for one output of shape {self.shape}")
+        return self.each(lambda array: array[..., i])
+
+    def rows(self, index: slice | ArrayLike) -> "Prediction":
+        """Distribution at some of the points: a slice, numbers or a mask of rows."""
+        chosen = row_index(index)
+        if len(self.shape) < 2:
+            return self.each(lambda array: array[..., chosen])
+        return self.each(lambda array: array[..., chosen, :])
+
+    def __repr__(self) -> str:
+        N, *P = np.shape(np.atleast_1d(self.mean))
+        count = f"{N} row{'s' if N != 1 else ''}" + (f" × {P[0]} outputs" if P else "")
+        return f"<{type(self).__name__} of {count}: mean {_shown(self.mean)}; std {_shown(self.std)}>"
+
+
+def row_index(index: Any) -> Any:
+    """An index that keeps the axis of the rows: one number is one row."""
+    return index if isinstance(index, slice) else np.atleast_1d(index)
+
+
+def _shown(values: np.ndarray) -> str:
+    """The first few rows with four digits."""
+    rows = np.atleast_1d(values)
+    shown = [
+        f"({', '.join(f'{value:.4g}' for value in row)})" if np.ndim(row) else f"{row:.4g}"
+        for row in rows[:_ROWS_SHOWN]
+    ]
+    return ", ".join([*shown, "…"] if len(rows) > _ROWS_SHOWN else shown)

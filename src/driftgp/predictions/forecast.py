@@ -1,0 +1,142 @@
+"""What `predict` returns: records of forecasts, read as a distribution."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from driftgp.predictions.base import Prediction, row_index
+from driftgp.predictions.normal import nominal_reach
+
+# An engine's own `from_normal`: values of N forecasts at Q normal scores, Q×N×P.
+Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class Lawful(Protocol):
+    """A model, as far as its forecasts need it."""
+
+    def law(self, forecasts: np.ndarray) -> Prediction:
+        """The distributions that N forecasts describe, arrays N×P."""
+
+
+class Forecast(Prediction):
+    """A model's forecasts at N points.
+
+    Mean, variance and noise are read from the records as they are. Everything else is asked of `law`, the distribution
+    that the model says they describe, which is built on first use. Other fields are in the records:
+    `forecast.records["weights"]`.
+    """
+
+    __slots__ = ("_law", "_solve", "flat", "model", "records")
+
+    def __init__(self, model: Lawful, records: np.ndarray, *, flat: bool, solve: Solve | None = None) -> None:
+        """Take N records of the model's layout.
+
+        Args:
+            model: the model whose forecasts they are.
+            records: of shape N.
+            flat: whether a target is a plain number, so that arrays have shape N instead of N×1.
+            solve: an engine's own `from_normal`, where it has one.
+        """
+        self.model, self.records, self.flat = model, records, flat
+        self._solve = solve
+        self._law: Prediction | None = None
+
+    @property
+    def law(self) -> Prediction:
+        """The distribution by itself: a `Gaussian`, a `Mixture`, a `Recalibrated`."""
+        if self._law is None:
+            law = self.model.law(self.records)
+            self._law = law.output(0) if self.flat else law
+        return self._law
+
+    # ---- from the records --------------------------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of a new target."""
+        return self._field("mean")
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Variance of a new target, noise included."""
+        return self._field("variance")
+
+    @property
+    def noise(self) -> np.ndarray:
+        """The share of the variance that is observation noise."""
+        return self._field("noise")
+
+    def rows(self, index: slice | ArrayLike) -> "Forecast":
+        """Forecasts at some of the points: a slice, numbers or a mask of rows."""
+        return Forecast(self.model, self.records[row_index(index)], flat=self.flat, solve=self._solve)
+
+    # ---- from the law ------------------------------------------------------------------------------------------------
+
+    def cdf(self, y: ArrayLike) -> np.ndarray:
+        """Probability that a new target is at most y."""
+        return self.law.cdf(y)
+
+    def log_prob(self, y: ArrayLike) -> np.ndarray:
+        """Log density at y."""
+        return self.law.log_prob(y)
+
+    def crps(self, y: ArrayLike) -> np.ndarray:
+        """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
+        return self.law.crps(y)
+
+    def to_normal(self, y: ArrayLike) -> np.ndarray:
+        """Normal score of y."""
+        return self.law.to_normal(y)
+
+    def from_normal(self, z: ArrayLike) -> np.ndarray:
+        """Value whose normal score is z: by the engine where each score is asked of all rows alike, else by the law."""
+        if self._solve is None:
+            return self.law.from_normal(z)
+        z = np.asarray(z, np.float64)
+        axes = 1 if self.flat else 2
+        if any(size != 1 for size in z.shape[-axes:]):
+            return self.law.from_normal(z)
+        values = self._solve(self.records, z.reshape(-1))  # Q×N×P
+        if self.flat:
+            values = values[..., 0]
+        return values.reshape(*z.shape[:-axes], *values.shape[1:])
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Central interval that holds a new target with probability `level`."""
+        if self._solve is None:
+            return super().interval(level)
+        values = self._solve(self.records, _ends(float(level)))  # 2×N×P
+        low, high = values[..., 0] if self.flat else values
+        return low, high
+
+    def scaled(self, scale: ArrayLike, shift: ArrayLike) -> Prediction:
+        """Distribution of scale · y + shift, for a positive scale."""
+        return self.law.scaled(scale, shift)
+
+    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> Prediction:
+        """The law with a function applied to each of its arrays."""
+        return self.law.each(function)
+
+    def _field(self, name: str) -> np.ndarray:
+        values = self.records[name]  # N×P
+        return values[:, 0] if self.flat else values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are the model and the numbers: an engine belongs to its process."""
+        return _restored, (self.model, self.records, self.flat)
+
+
+@lru_cache(maxsize=64)
+def _ends(level: float) -> np.ndarray:
+    """Normal scores at which an interval of this level ends."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie strictly between 0 and 1; got {level!r}")
+    z = nominal_reach(level)
+    return np.array([-z, z])
+
+
+def _restored(model: Lawful, records: np.ndarray, flat: bool) -> Forecast:
+    return Forecast(model, records, flat=flat)

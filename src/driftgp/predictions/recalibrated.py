@@ -1,0 +1,195 @@
+"""A predictive distribution stretched so that given central intervals reach as far as they should."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from driftgp.predictions import normal
+from driftgp.predictions.base import Prediction
+from driftgp.predictions.normal import nominal_reach
+
+# The one score that has no formula is a quadrature: with so many nodes on either side of the target, so far into a
+# tail, and for so many numbers at a time, which bounds the memory.
+_NODES, _FURTHEST, _AT_ONCE = 96, 9.0, 200_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recalibrated(Prediction):
+    """The distribution with cdf(y) = Φ(h⁻¹(z)), where z is the held prediction's normal score of y.
+
+    h maps a nominal score to the held prediction's: h(0) = 0, h(±z_ℓ) = ±c_ℓ for every level, straight lines in
+    between, and from the last level on a line that keeps the ratio c/z. So the interval of a level ℓ ends where the
+    held prediction has the scores ±c_ℓ, and all the rest (quantiles, density, scores) is that of one distribution with
+    these intervals.
+
+    The mean is the held one's moved by s E[h], which is 0 if both sides are alike, and the variance s² Var[h]: exact
+    where the held prediction is normal.
+
+    >>> import numpy as np
+    >>> from driftgp.predictions import Gaussian
+    >>> normal = Gaussian(mean=np.zeros(1), variance=np.ones(1), noise=np.ones(1))
+    >>> p = Recalibrated(normal, upper=np.full((1, 1), 3.0), lower=None, levels=(0.95,))
+    >>> [round(float(bound[0]), 3) for bound in p.interval(0.95) + p.model.interval(0.95)]
+    [-3.0, 3.0, -1.96, 1.96]
+    """
+
+    model: Prediction  # as it was before
+    upper: np.ndarray  # L×N×P, c above the median
+    lower: np.ndarray | None  # L×N×P, c below the median; None if they are the same
+    levels: tuple[float, ...]  # L, increasing
+
+    def __post_init__(self) -> None:
+        shape = (len(self.levels), *self.model.shape)
+        for name in ("upper", "lower"):
+            reach = getattr(self, name)
+            if reach is not None and reach.shape != shape:
+                object.__setattr__(self, name, np.broadcast_to(reach, shape))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """N, or N×P."""
+        return self.model.shape
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """m + s E[h]."""
+        return self.model.mean + self.model.std * self._moments[0]
+
+    @cached_property
+    def variance(self) -> np.ndarray:
+        """s² Var[h]."""
+        first, second = self._moments
+        return self.model.variance * (second - first**2)
+
+    @cached_property
+    def noise(self) -> np.ndarray:
+        """σ² Var[h]: the same share of the variance as before."""
+        first, second = self._moments
+        return self.model.noise * (second - first**2)
+
+    def log_prob(self, y: ArrayLike) -> np.ndarray:
+        """log f(y) − log φ(z) + log φ(u) − log h'(u), with u = h⁻¹(z)."""
+        z = self.model.to_normal(y)
+        u = self._nominal(z)
+        slope = self._by_side(u, lambda size, reach: _slope(self._knots, reach, size))
+        return self.model.log_prob(y) - normal.log_pdf(z) + normal.log_pdf(u) - np.log(slope)
+
+    def crps(self, y: ArrayLike) -> np.ndarray:
+        """2 ∫ ([y < Q(q)] − q) (Q(q) − y) dq, by quadrature in u = Φ⁻¹(q) on either side of y."""
+        y = np.asarray(y)
+        u = np.clip(self.to_normal(y), -_FURTHEST, _FURTHEST)
+        total = np.zeros_like(u)
+        pieces = -(-2 * _NODES * u.size // _AT_ONCE)
+        for some in np.array_split(_quadrature(), max(min(pieces, 2 * _NODES), 1), axis=1):
+            sign, at, weight = some.reshape(3, -1, *(1 for _ in u.shape))
+            half = 0.5 * (_FURTHEST - sign * u)
+            score = u + sign * half * (1.0 + at)
+            loss = sign * (self.from_normal(score) - y) * ndtr(-sign * score) * normal.pdf(score)
+            total += (weight * half * loss).sum(0)
+        return 2.0 * total
+
+    def to_normal(self, y: ArrayLike) -> np.ndarray:
+        """h⁻¹(z)."""
+        return self._nominal(self.model.to_normal(y))
+
+    def from_normal(self, z: ArrayLike) -> np.ndarray:
+        """Value where the held prediction has the score h(z)."""
+        z = np.asarray(z, np.float64)
+        held = np.sign(z) * self._by_side(z, lambda size, reach: _value(self._knots, reach, size))
+        return self.model.from_normal(held)
+
+    def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Recalibrated":
+        """Scale and shift the held prediction."""
+        return Recalibrated(self.model.scaled(scale, shift), self.upper, self.lower, self.levels)
+
+    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Recalibrated":
+        """A function of the held prediction's arrays and of the reaches."""
+        lower = None if self.lower is None else function(self.lower)
+        return Recalibrated(self.model.each(function), function(self.upper), lower, self.levels)
+
+    def _nominal(self, z: np.ndarray) -> np.ndarray:
+        """h⁻¹(z): the same lines with both coordinates exchanged."""
+        return np.sign(z) * self._by_side(z, lambda size, reach: _value(reach, self._knots, size))
+
+    def _by_side(self, u: np.ndarray, value: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """A function of |u| and the reaches of the side that u is on."""
+        size = np.abs(u)
+        above = value(size, self.upper)
+        return above if self.lower is None else np.where(u < 0.0, value(size, self.lower), above)
+
+    @cached_property
+    def _knots(self) -> np.ndarray:
+        return nominal_reach(self.levels)  # L
+
+    @cached_property
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        sides = self.upper[:, None] if self.lower is None else np.stack([self.lower, self.upper], 1)
+        return moments(sides, self.levels)
+
+
+# ---- h: lines from (0, 0) through the points (x_ℓ, y_ℓ), and beyond the last the ray through it ----------------------
+
+
+def moments(reach: np.ndarray, levels: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """E[h(u)] and E[h(u)²] for a standard normal u.
+
+    Args:
+        reach: c of each level and side, L×S×…; S = 1 if both sides are alike, else 0 is below the median and 1 above.
+        levels: L of them, increasing.
+    """
+    knots, integrals = _integrals(tuple(levels))
+    first, second = np.zeros(reach.shape[1:]), np.zeros(reach.shape[1:])  # S×…: over u ≥ 0
+    for (a, start, slope), (mass, linear, square) in zip(_lines(knots, reach), integrals, strict=True):
+        height = start - slope * a  # h(u) = height + slope · u here
+        first += height * mass + slope * linear
+        second += height**2 * mass + 2.0 * height * slope * linear + slope**2 * square
+    return first[-1] - first[0], second[-1] + second[0]
+
+
+def _lines(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[Any, Any, Any]]:
+    """Where each of the L + 1 lines begins, and its slope; exchanging x and y gives the inverse function."""
+    a, b = 0.0, 0.0
+    for to_a, to_b in zip(x, y, strict=True):
+        yield a, b, (to_b - b) / (to_a - a)
+        a, b = to_a, to_b
+    yield a, b, b / a
+
+
+def _value(x: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Value of the lines at u ≥ 0."""
+    (_, _, slope), *others = _lines(x, y)
+    value = slope * u
+    for a, b, slope in others:
+        value = np.where(u > a, b + slope * (u - a), value)
+    return value
+
+
+def _slope(x: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Slope of the lines at u ≥ 0."""
+    (_, _, value), *others = _lines(x, y)
+    for a, _, slope in others:
+        value = np.where(u > a, slope, value)
+    return value
+
+
+@lru_cache
+def _integrals(levels: tuple[float, ...]) -> tuple[np.ndarray, list[tuple[float, float, float]]]:
+    """z of each level; and ∫ φ, ∫ u φ and ∫ u² φ from 0 to the first z, from each to the next, and on to infinity."""
+    knots = nominal_reach(levels)
+    z = np.append(0.0, knots)
+    mass = np.diff(ndtr(z), append=1.0)
+    linear = -np.diff(normal.pdf(z), append=0.0)
+    square = mass - np.diff(z * normal.pdf(z), append=0.0)
+    return knots, list(zip(mass.tolist(), linear.tolist(), square.tolist(), strict=True))
+
+
+@cache
+def _quadrature() -> np.ndarray:
+    """Side (−1 or 1), node in [−1, 1] and weight of every term, 3×192."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return np.array([np.repeat([-1.0, 1.0], _NODES), np.tile(nodes, 2), np.tile(weights, 2)])

@@ -1,0 +1,55 @@
+"""What a report of a problem should say: versions, the platform, and which engine runs models."""
+
+import platform
+import sys
+from importlib import metadata
+
+from driftgp.agp import AGP
+from driftgp.engine import describe
+
+# The core's libraries, then those of the extras.
+CORE = ("numpy", "scipy")
+EXTRAS = (
+    *("typer", "rich", "polars", "fastexcel", "matplotlib"),
+    *("jax", "equinox", "optax", "scikit-learn", "river", "skpro", "sktime", "pyspark", "pandas", "pyarrow"),
+)
+
+
+def show_versions() -> None:
+    """Print what a report of a problem should say.
+
+    >>> show_versions()  # doctest: +ELLIPSIS
+    driftgp ...
+    engine ...
+    Python ...
+    platform ...
+    numpy ...
+    scipy ...
+    """
+    for name, version in versions().items():
+        print(f"{name} {version}")  # noqa: T201
+
+
+def versions() -> dict[str, str]:
+    """The same as a dict; of the extras only what is installed.
+
+    >>> versions()["engine"].partition(":")[0] in ("native", "reference")
+    True
+    """
+    ours = version_of("driftgp") or "(not installed: run from its source)"
+    found = {
+        "driftgp": ours,
+        "engine": describe(AGP()),
+        "Python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "platform": f"{platform.platform()}, {sys.byteorder}-endian",
+    }
+    libraries = {name: version_of(name) for name in (*CORE, *EXTRAS)}
+    return found | {name: version for name, version in libraries.items() if version is not None}
+
+
+def version_of(package: str) -> str | None:
+    """The version of an installed package."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
