@@ -28,7 +28,7 @@ TEST_ENV := \
 # What needs numpy and scipy alone.
 CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	agp bank bound calibrated carry checkpoint contract diagnostics engines evaluate fleet guarded import inducing install kernels \
-	late_labels long_run members mixture monitor native_agp native_wrappers online oracle prediction properties \
+	late_labels long_run members mixture native_agp native_wrappers online oracle prediction properties \
 	recalibrated records refusals standardize window within))
 
 .DEFAULT_GOAL := help

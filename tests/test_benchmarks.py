@@ -1,22 +1,21 @@
-"""The benchmark's own logic: statistics, figures, the page; and that the limit computes what the library computes."""
+"""The benchmark's own logic: statistics, figures, the page; and that what it compares with computes the same."""
 
 import doctest
 import json
-from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 
 from benchmarks import figures as must_show
-from benchmarks import limit, report, streams, timing
-from benchmarks.__main__ import summary
-from benchmarks.figures import Figure, best, figures, power
-from benchmarks.plan import plan
-from benchmarks.sizes import GRID, LOAD, TOY, Size
-from benchmarks.timing import in_turn, ratio, spread
-from driftgp.agp import AGP, FastAGP
-from driftgp.evaluate import prequential
+from benchmarks import limit, models, process, report, steps, streams, timing
+from benchmarks.__main__ import NAMES, save, summary, what
+from benchmarks.figures import Figure, best, exactly, figures, power
+from benchmarks.plan import PARTS, plan
+from benchmarks.streams import DEFAULTS, GRID, LOAD, TOY, Size
+from benchmarks.timing import in_turn, ratio, spread, timed
+from driftgp import AGP, FastAGP, prequential
+from driftgp.model import State
+from driftgp.objective import Jitter, Objective
 
 SMALL = Size(6, 30, 2)
 
@@ -60,15 +59,15 @@ def test_the_examples_of_the_benchmarks_run(module):
 # ---- figures ---------------------------------------------------------------------------------------------------------
 
 
-def grid_row(name, how, size, *microseconds):
+def row(group, name, how, size, *microseconds, **more):
     return {
-        "group": "grid", "name": name, "how": how, "M": size.M, "T": size.T, "D": size.D,
+        "group": group, "name": name, "how": how, "M": size.M, "T": size.T, "D": size.D,
         "microseconds": list(microseconds), "peak": 1e8,
-    }  # fmt: skip
+    } | more  # fmt: skip
 
 
 def test_the_faster_limit_counts():
-    rows = [grid_row("limit", "C++ loops", TOY, 9.0), grid_row("limit", "C++ BLAS", TOY, 14.0)]
+    rows = [row("grid", "limit", "C++ loops", TOY, 9.0), row("grid", "limit", "C++ BLAS", TOY, 14.0)]
     assert best(rows, "grid", "limit", TOY) == [9.0]
 
 
@@ -76,25 +75,84 @@ def test_what_was_not_measured_is_short_and_not_ok():
     assert all(not figure.ok for figure in figures([]) if figure.target is not None)
 
 
-def test_a_line_says_name_value_target_and_verdict():
-    found = {
-        figure.name: figure
-        for figure in figures([grid_row("AGP", "scan", TOY, 30.0), grid_row("AGP", "calls", TOY, 60.0)])
-    }
-    assert found["agp_calls_over_scan_(10,100,1)"].line() == "agp_calls_over_scan_(10,100,1) 2 <=3 ok"
-    assert Figure("x", 2.0, 3.0, least=True).line().endswith("short")
+def test_a_line_says_name_value_target_verdict_and_spread():
+    calls, stream = row("grid", "AGP", "calls", TOY, 60.0, 90.0), row("grid", "AGP", "prequential", TOY, 30.0, 30.0)
+    found = {figure.name: figure for figure in figures([stream, calls])}
+    line = found["agp_calls_over_prequential_(10,100,1)"].line()
+    assert line == "agp_calls_over_prequential_(10,100,1) 2.5 <=1.5 short (2.25 to 2.75)"
+    assert Figure("x", exactly(2.0), 3.0, least=True).line() == "x 2 >=3 short"
 
 
-def test_every_size_of_the_grid_has_its_limit():
+def test_what_failed_is_no_measurement():
+    failed = {"group": "default", "name": "default", "how": "calls", "M": 20, "T": 100, "D": 1, "failed": "no luck"}
+    assert all(figure.value != figure.value for figure in figures([failed]))
+
+
+def test_a_figure_for_every_line_of_what_must_be_shown():
     names = [figure.name for figure in figures([])]
     for size in GRID:
-        assert f"agp_scan_over_cpp_limit_({size.M},{size.T},{size.D})" in names
+        assert f"agp_prequential_over_cpp_limit_({size.M},{size.T},{size.D})" in names
+    for size in DEFAULTS:
+        for label in (
+            "default_over_three_agps_calls", "default_over_three_agps_prequential", "river_one_by_one_over_online",
+            "default_with_interval_over_without", "sklearn_partial_fit_over_prequential",
+        ):  # fmt: skip
+            assert f"{label}_D{size.D}" in names
+
+
+def test_a_stream_of_two_lengths_has_a_figure_for_each():
+    rows = [
+        row("length", "AGP", how, TOY, value, samples=samples)
+        for samples in (1000, 2000)
+        for how, value in (("first tenth", 10.0), ("last tenth", 10.0 * samples / 1000))
+    ]
+    found = {figure.name: figure.value for figure in figures(rows)}
+    assert found["agp_last_tenth_over_first_of_1000"] == 1.0
+    assert found["agp_last_tenth_over_first_of_2000"] == 2.0
+
+
+# ---- the plan --------------------------------------------------------------------------------------------------------
 
 
 def test_the_quick_run_measures_all_that_the_figures_need():
     groups = {group for group, _, _ in plan(quick=True)}
-    assert groups == {"grid", "accuracy", "outside", "rivals", "fleet", "length", "scaling", "repairs", "fresh"}
-    assert groups < {group for group, _, _ in plan(quick=False)}
+    assert groups == {group for parts in PARTS.values() for group in parts} == set(process.MODULES)
+    assert groups == {group for group, _, _ in plan(quick=False)}
+
+
+def test_every_part_and_every_group_can_be_asked_for_by_itself():
+    assert set(NAMES) == set(PARTS) | set(process.MODULES)
+    assert len(NAMES) == len(set(NAMES))
+
+
+@pytest.mark.parametrize("kind", process.MODULES)
+def test_each_kind_of_measurement_has_its_function(kind):
+    assert callable(process.measurement(kind))
+
+
+def test_a_library_that_is_missing_is_skipped_with_a_line(monkeypatch, capsys, tmp_path):
+    def needs_it(**_):
+        raise ModuleNotFoundError("No module named 'nowhere'", name="nowhere")
+
+    monkeypatch.setattr(process, "measurement", lambda _: needs_it)
+    process.main("outside", json.dumps({"name": "theirs", "seconds": 40.0}))
+    (made,) = json.loads(capsys.readouterr().out)
+    save(tmp_path / "results.json", [], [], [made])
+    assert (made["group"], made["name"]) == ("outside", "theirs")
+    assert summary(made) == "failed: skipped: nowhere is not installed"
+
+
+def test_rows_of_other_lengths_are_kept_beside_each_other():
+    assert what({"group": "length", "samples": 10}) != what({"group": "length", "samples": 20})
+
+
+def test_what_is_measured_again_takes_the_place_of_what_was_kept(tmp_path):
+    path = tmp_path / "results.json"
+    old = [{"group": "grid", "name": "AGP", "microseconds": [1.0]}, {"group": "fresh", "seconds": [2.0]}]
+    save(path, ["once", "again"], old, [{"group": "grid", "name": "AGP", "microseconds": [3.1234567]}])
+    kept = json.loads(path.read_text())
+    assert kept["rows"] == [old[1], {"group": "grid", "name": "AGP", "microseconds": [3.1235]}]
+    assert kept["made"] == ["once", "again"]
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------
@@ -103,32 +161,30 @@ def test_the_quick_run_measures_all_that_the_figures_need():
 @pytest.fixture(scope="module")
 def kept():
     rows = [
-        grid_row("AGP", "scan", TOY, 30.0, 33.0, 36.0) | {"mse": 0.05, "bytes": 2e4},
-        grid_row("limit", "C++ loops", TOY, 10.0, 11.0, 12.0),
-        {
-            "group": "outside",
-            "name": "slow one",
-            "how": "calls",
-            "M": 10,
-            "T": 100,
-            "D": 1,
-            "microseconds": [5000.0],
-            "peak": 3e8,
-        },
-        {"group": "fleet", "name": "AGP", "how": "all cores", "models": 1000, "microseconds": [9.0], "peak": 5e8},
-        {"group": "scaling", "name": "AGP", "along": "T", "M": 20, "T": 100, "D": 8, "microseconds": [3.0]},
+        row("grid", "AGP", "prequential", TOY, 30.0, 33.0, 36.0, mse=0.05, bytes=2e4),
+        row("grid", "limit", "C++ loops", TOY, 10.0, 11.0, 12.0),
+        row("default", "default", "calls", DEFAULTS[0], 130.0, 130.0),
+        row("default", "three AGPs", "calls", DEFAULTS[0], 100.0, 100.0),
+        row("outside", "slow one", "calls", TOY, 5000.0),
+        row("fleet", "AGP", "all cores", LOAD, 9.0, models=1000, bytes=47e3),
+        row("stored", "default", "to_bytes", DEFAULTS[0], stored=5e3, bytes=8e4),
+        row("scaling", "AGP", "prequential", Size(20, 100, 8), 3.0, along="T"),
+        row("exchange", "fast-AGP", "exchanges", SMALL, 6.0, exchanged=1.0),
+        row("exchange", "fast-AGP", "stays", SMALL, 3.0, exchanged=0.0),
         {"group": "outside", "name": "gone", "failed": "no such module"},
     ]
-    return json.loads(json.dumps({"machine": {"cores": "2"}, "quick": False, "rows": rows}))
+    return json.loads(json.dumps({"machine": {"cores": "2"}, "made": ["by hand"], "rows": rows}))
 
 
 def test_the_page_has_ratios_figures_and_what_failed(kept):
     page = report.markdown(kept)
-    assert "| AGP in the scan / limit in C++ | 3 (3–3) |" in page
-    assert "`agp_scan_over_cpp_limit_(10,100,1)` | 3 | ≤ 1.5 | **short**" in page
-    assert "| slow one | sample by sample | 152" in page
+    assert "| AGP in `prequential` / limit in C++ | 3 (3–3) |" in page
+    assert "`agp_prequential_over_cpp_limit_(10,100,1)` | 3 | ≤ 1.2 | **short**" in page
+    assert "`default_over_three_agps_calls_D1` | 1.3 | ≤ 1.25 | **short**" in page
+    assert "`default_over_three_agps_calls_D8` | – | ≤ 1.25 | not measured" in page
+    assert "| slow one | calls | 152" in page
+    assert "6 µs for a step that exchanges a point (at 100% of the samples" in page
     assert "no such module" in page
-    assert page.index("## Ratios") < page.index("## Absolute figures")
 
 
 def test_the_page_is_written_with_its_pictures(kept, tmp_path):
@@ -141,7 +197,7 @@ def test_a_failure_is_said_in_one_line(kept):
     assert summary(kept["rows"][-1]) == "failed: no such module"
 
 
-# ---- streams ---------------------------------------------------------------------------------------------------------
+# ---- streams and models ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [TOY, LOAD])
@@ -152,6 +208,26 @@ def test_a_longer_stream_begins_like_a_shorter_one(size):
     assert short.warmup == size.T
     assert np.all(np.isfinite(long.X))
     assert np.all(np.isfinite(long.y))
+
+
+def test_fast_agp_exchanges_a_point_on_the_one_stream_and_none_on_the_other():
+    found = {made["how"]: made["exchanged"] for made in steps.exchange(list(SMALL), rounds=1, samples=20)}
+    assert found == {"exchanges": 1.0, "stays": 0.0}
+
+
+def test_the_three_agps_are_those_of_the_default_model():
+    model = models.default(DEFAULTS[0])
+    assert list(model.model.model.model.models) == models.members(DEFAULTS[0])
+
+
+def test_both_tenths_of_a_long_stream_are_followed_from_where_they_begin():
+    first, last = steps.length(list(SMALL), "AGP", 1000)
+    assert (first["how"], last["how"]) == ("first tenth", "last tenth")
+    assert len(first["microseconds"]) == len(last["microseconds"]) == 1
+
+
+def test_a_run_is_timed_per_row_by_the_clock_that_is_given():
+    assert timed(4, lambda: None, iter([1.0, 3.0]).__next__) == 0.5e6
 
 
 # ---- the limit is honest: it computes what the library computes ------------------------------------------------------
@@ -170,17 +246,9 @@ def followed():
 def gradient(followed):
     """Of the library's objective, in the logarithms and in the last point."""
     model, state, _, _ = followed
-    with jax.enable_x64(True):
-        last = int(np.sum(state.points.used)) - 1
-        slope = jax.jit(jax.grad(lambda h, u: model.objective(h, state.points, state.window, newest=u), argnums=(0, 1)))
-        dh, du = slope(state.hyperparameters, state.points.U[last])
-    h = state.hyperparameters
-    pairs = (
-        (dh.kernel.lengthscale, h.kernel.lengthscale),
-        (dh.kernel.variance, h.kernel.variance),
-        (dh.noise, h.noise),
-    )
-    return np.concatenate([np.ravel(np.asarray(d) * np.asarray(value)) for d, value in pairs] + [np.asarray(du)])
+    objective = Objective(model.kernel, np.ones(1), Jitter(model.jitter, model.absolute_jitter), model.prior)
+    slope = objective.slope(state.theta, state.noise, state.U[: state.points], state.samples_in_window)
+    return np.concatenate([slope.hyperparameters, slope.inputs(slice(-1, None))[0]])
 
 
 @pytest.fixture(scope="module")
@@ -212,9 +280,8 @@ def test_the_whole_step_in_cpp_predicts_what_the_library_predicts(program, follo
     found = limit.run(program, "agp", limit.Problem.of(*followed), 1, by_blas)
     np.testing.assert_allclose(found.mean, run.prediction.mean, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.variance, run.prediction.variance, rtol=1e-6)
-    h = run.state.hyperparameters
-    np.testing.assert_allclose(found.parameters, [h.kernel.lengthscale, h.kernel.variance, h.noise[0]], rtol=1e-6)
-    assert found.points == int(np.sum(run.state.points.used))
+    np.testing.assert_allclose(found.parameters, [*run.state.theta, *run.state.noise], rtol=1e-6)
+    assert found.points == run.state.points
 
 
 @pytest.mark.parametrize("by_blas", ways())
@@ -233,5 +300,7 @@ def test_the_fast_step_in_cpp_predicts_what_fast_agp_predicts(program, by_blas):
 
 def test_a_problem_needs_a_full_window(followed):
     model, state, X, y = followed
+    empty: State = state.copy()
+    empty.w[...] = 0.0
     with pytest.raises(ValueError, match="full window"):
-        limit.Problem.of(model, replace(state, window=replace(state.window, w=np.zeros(SMALL.T))), X, y)
+        limit.Problem.of(model, empty, X, y)

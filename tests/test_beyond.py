@@ -65,7 +65,8 @@ def test_the_bank_s_members_are_the_rows_with_one_rate():
     stream = toy_stream(0)
     bank = beyond._bank(stream).model.model
     assert isinstance(bank, Bank)
-    assert beyond._bank(stream) == beyond._defaults(stream).model.model.model  # all of the defaults but guard and calibration
+    # all of the defaults but guard and calibration
+    assert beyond._bank(stream) == beyond._defaults(stream).model.model.model
     for k, member in enumerate(bank.models):
         single = beyond._single(k)(stream)
         assert isinstance(single, Standardize)

@@ -181,10 +181,13 @@ def test_settings_do_not_compile_anew(state):
         prequential(model, state, X[12:20], Y[12:20])
 
     use(MODEL)
-    compiled = (programs.begin, programs.look, programs.follow)
-    before = [program._cache_size() for program in compiled]
+
+    def compiled():
+        return programs.begin._cache_size(), programs.look.compiled, programs.follow.compiled
+
+    before = compiled()
     use(OSGP(SE(0.7, 1.3), **SMALL | {"noise": 0.3}, rate=0.01, novelty=0.1))
-    assert [program._cache_size() for program in compiled] == before
+    assert compiled() == before
 
 
 def test_wrappers_hold_a_rival():

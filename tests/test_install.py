@@ -1,0 +1,233 @@
+"""What happens where the compiled library or an extra is missing, and what a report of a problem says."""
+
+import shutil
+import subprocess
+import sys
+import warnings
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import driftgp
+from driftgp import AGP, engine, versions
+from driftgp.engine import library, native
+from driftgp.engine.library import Library, NoLibrary
+
+ROOT = Path(__file__).parent.parent
+REAL = Path(library.__file__).parent / library.NAME
+MODEL = AGP(inducing=3, window=8)
+needs_library = pytest.mark.skipif(not REAL.exists(), reason="there is no compiled library here")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the file is made for Linux's loader")
+
+
+# ---- libraries that cannot be used
+
+
+def missing(path):
+    pass
+
+
+def no_library(path):
+    path.write_text("this is no library")
+
+
+def without_our_functions(path):
+    shutil.copy(np.linalg._umath_linalg.__file__, path)
+
+
+def truncated(path):
+    data = REAL.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def for_another_processor(path):
+    data = bytearray(REAL.read_bytes())
+    data[18:20] = (8).to_bytes(2, "little")  # the machine in an ELF header: MIPS
+    path.write_bytes(data)
+
+
+BAD = [
+    missing,
+    no_library,
+    pytest.param(without_our_functions, marks=on_linux),
+    pytest.param(truncated, marks=(on_linux, needs_library)),
+    pytest.param(for_another_processor, marks=(on_linux, needs_library)),
+]
+
+
+@pytest.fixture
+def instead(tmp_path, monkeypatch):
+    """Have another file in place of the library."""
+
+    def put(make):
+        path = tmp_path / library.NAME
+        make(path)
+        monkeypatch.setattr(native, "library", lambda: Library(path))
+        return path
+
+    engine._engine.cache_clear()
+    engine._say_once.cache_clear()
+    monkeypatch.delenv("DRIFTGP_ENGINE", raising=False)
+    yield put
+    engine._engine.cache_clear()
+
+
+@pytest.mark.parametrize("make", BAD)
+def test_a_bad_library_leaves_numpy_and_a_warning_with_the_file_and_the_remedy(instead, make):
+    path = instead(make)
+    with pytest.warns(UserWarning, match="runs by NumPy") as said:
+        found = engine.engine(MODEL, 2, 1)
+    assert found.kind == "reference"
+    assert str(path) in str(said[0].message)
+    assert "pip install --force-reinstall --no-deps driftgp" in str(said[0].message)
+    assert driftgp.describe(MODEL).startswith("reference: ")
+
+
+@pytest.mark.parametrize("make", BAD)
+def test_a_bad_library_is_refused_where_the_native_engine_is_asked_for(instead, make, monkeypatch):
+    path = instead(make)
+    monkeypatch.setenv("DRIFTGP_ENGINE", "native")
+    with pytest.raises(ValueError, match="DRIFTGP_ENGINE is 'native'") as refused:
+        engine.engine(MODEL, 2, 1)
+    assert str(path) in str(refused.value)
+
+
+@needs_library
+def test_a_library_of_another_version_is_not_used(instead, monkeypatch):
+    path = instead(lambda path: shutil.copy(REAL, path))
+    monkeypatch.setattr(library, "INTERFACE", 999)
+    with pytest.warns(UserWarning, match="of another version") as said:
+        assert engine.engine(MODEL, 2, 1).kind == "reference"
+    assert str(path) in str(said[0].message)
+
+
+@needs_library
+def test_a_library_with_other_records_is_not_used(instead, monkeypatch):
+    path = instead(lambda path: shutil.copy(REAL, path))
+    monkeypatch.setattr(native, "entries", lambda dtype: [])
+    with pytest.warns(UserWarning, match="of another version") as said:
+        assert engine.engine(MODEL, 2, 1).kind == "reference"
+    assert str(path) in str(said[0].message)
+
+
+def test_the_warning_comes_once_whatever_is_computed(instead):
+    instead(missing)
+    X = np.zeros((4, 2))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for size in (2, 3):
+            model = AGP(inducing=size, window=8)
+            online = driftgp.Online(model, model.init(X, X[:, 0]))
+            online.update(X[0], online.predict(X[0]).mean[0])
+    assert len(said) == 1
+
+
+@on_linux
+@needs_library
+def test_a_cut_anywhere_is_noticed_before_the_loader_reads_on(tmp_path):
+    data, path = REAL.read_bytes(), tmp_path / library.NAME
+    assert not library.truncated(REAL)
+    for share in (0.0001, 0.001, 0.3, 0.9):
+        path.write_bytes(data[: int(share * len(data))])
+        with pytest.raises(NoLibrary):
+            Library(path)
+
+
+# ---- extras that are not installed
+
+HIDE = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in HIDDEN:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+HIDDEN = set(sys.argv.pop(1).split(","))
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def without(hidden, program, *arguments):
+    """Run a program in a process that finds none of some libraries."""
+    command = [sys.executable, "-c", HIDE + program, hidden, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+COMMAND = "from driftgp.command import main; main()"
+
+
+@pytest.mark.parametrize("arguments", [(), ("demo",), ("run", "--help")])
+def test_the_command_without_its_libraries_says_what_to_install_in_one_sentence(arguments):
+    done = without("typer,rich", COMMAND, *arguments)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == 'the command driftgp needs typer, which is not installed: pip install "driftgp[cli]"\n'
+
+
+def test_the_command_without_its_libraries_still_says_its_version():
+    done = without("typer,rich", COMMAND, "--version")
+    assert done.returncode == 0
+    assert "\nengine " in done.stdout
+
+
+def test_each_adapter_says_in_one_sentence_what_to_install():
+    program = """
+for room in ("sklearn", "river", "skpro", "sktime", "spark", "data.tables"):
+    try:
+        __import__(f"driftgp.{room}")
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+    done = without("sklearn,river,skpro,sktime,pyspark,pandas,pyarrow,polars,fastexcel", program)
+    said = done.stdout.splitlines()
+    assert len(said) == 6, done.stderr
+    for extra, text in zip(("sklearn", "river", "skpro", "sktime", "spark", "cli"), said, strict=True):
+        assert "needs " in text
+        assert f'pip install "driftgp[{extra}]"' in text
+
+
+def test_drawing_without_matplotlib_says_what_to_install():
+    program = """
+from driftgp.plots_run import health_figure
+try:
+    health_figure({}, [], "a series")
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    done = without("matplotlib", program)
+    assert done.stdout == 'drawing needs matplotlib, which is not installed: pip install "driftgp[cli]"\n', done.stderr
+
+
+# ---- what a report of a problem says
+
+
+def test_versions_say_what_a_report_needs(capsys):
+    driftgp.show_versions()
+    said = dict(line.split(" ", 1) for line in capsys.readouterr().out.splitlines())
+    assert said["driftgp"] == metadata.version("driftgp")
+    assert said["engine"] == driftgp.describe(AGP())
+    assert said["Python"].startswith(sys.version.partition(" ")[0])
+    assert said["numpy"] == np.__version__
+    assert {"platform", "scipy"} <= set(said)
+    assert said == versions.versions()
+
+
+def test_a_library_that_is_not_installed_has_no_version():
+    assert versions.version_of("driftgp-of-nowhere") is None
+
+
+# ---- from C
+
+
+@needs_library
+@pytest.mark.skipif(not (shutil.which("cc") and shutil.which("make")), reason="there is no C compiler here")
+@pytest.mark.skipif(not (ROOT / "examples/c").exists(), reason="the examples are not here")
+def test_the_c_example_learns_what_python_learns(tmp_path):
+    shutil.copytree(ROOT / "examples/c", tmp_path / "c", ignore=shutil.ignore_patterns("online", "files"))
+    command = ["make", "--directory", tmp_path / "c", "demo", f"PYTHON={sys.executable}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("the next mean after C") == 2
