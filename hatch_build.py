@@ -54,8 +54,11 @@ class Compiler:
 
     def link(self, sources: Path) -> list[str]:
         """Command to which objects and the name of the library are added."""
-        shown = [f"-Wl,--version-script={sources / 'exports.map'}"] if self.system == "linux" else []
-        return [*self.command, "-shared", *shown, *(["-s"] if self.strip else [])]
+        own = {
+            "linux": [f"-Wl,--version-script={sources / 'exports.map'}"],
+            "darwin": ["-Wl,-install_name,@rpath/libdriftgp.dylib"],  # else it is the folder in which it was linked
+        }
+        return [*self.command, "-shared", *own.get(self.system, []), *(["-s"] if self.strip else [])]
 
 
 def here() -> Compiler:

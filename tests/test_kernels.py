@@ -1,9 +1,12 @@
 """Kernels against their formulas, pair by pair, and the places where distances go wrong."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
 
-from driftgp import kernels
+from driftgp import AGP, kernels
 from driftgp.kernel_check import Numerical, check_kernel
 from tests import dense_reference as dense
 
@@ -150,6 +153,30 @@ def test_a_wrong_derivative_is_found_by_the_check():
         check_kernel(Wrong(0.7), X, X)
     with pytest.raises(ValueError, match=r"pull must return shape \(2,\); got shape \(1,\)"):
         check_kernel(Short(0.7), X, X)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Formula(kernels.Kernel):
+    """A kernel whose author wrote no derivative."""
+
+    width: Any = 1.0
+
+    def gram(self, X, Z):
+        return 1.0 / (1.0 + kernels.squared_distance(X, Z) / self.width**2)
+
+    def diagonal(self, X):
+        return np.ones(len(X))
+
+
+def test_a_formula_alone_works_by_differences_and_says_so_without():
+    X = RNG.normal(size=(30, 1))
+    with pytest.raises(NotImplementedError, match=r"Formula has no pull: write it, or use .*Numerical\(Formula"):
+        Formula().pull(np.ones((30, 30)), X, X)
+    check_kernel(Numerical(Formula(0.7)), X[:4], X[4:9])
+    model = AGP(Numerical(Formula()), inducing=4, window=20, warmup_iterations=5)
+    state = model.update(model.init(X[:20], X[:20, 0]), X[20:], X[20:, 0])
+    assert state.skipped == 0
+    assert not np.allclose(state.theta, 1.0)
 
 
 def test_differences_stand_in_for_a_derivative():

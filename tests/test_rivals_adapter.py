@@ -183,7 +183,8 @@ def test_settings_do_not_compile_anew(state):
     use(MODEL)
 
     def compiled():
-        return programs.begin._cache_size(), programs.look.compiled, programs.follow.compiled
+        jitted = (programs.begin, programs.look.small, programs.follow.small)
+        return [program._cache_size() for program in jitted]
 
     before = compiled()
     use(OSGP(SE(0.7, 1.3), **SMALL | {"noise": 0.3}, rate=0.01, novelty=0.1))

@@ -21,7 +21,7 @@ from driftgp.wrappers.holding import Holding
 __all__ = ["Monitor", "MonitorState", "describe"]
 
 # Counters that models and wrappers keep, by the name of the field.
-COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited")
+COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited", "guarded")
 
 
 def describe(model: Model, state: State) -> dict[str, Any]:

@@ -73,17 +73,23 @@ class Kernel(abc.ABC):
     def diagonal(self, X: Array) -> Array:
         """Variance at every row of X, N."""
 
-    @abc.abstractmethod
-    def pull(self, A: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    def pull(self, A: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Derivative in the logarithm of each parameter, where A (N×K) is that in the Gram matrix."""
+        raise self._without("pull")
 
-    @abc.abstractmethod
-    def pull_inputs(self, A: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    def pull_inputs(self, A: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Derivative in X, N×D, where A (N×K) is that in the Gram matrix."""
+        raise self._without("pull_inputs")
 
-    @abc.abstractmethod
-    def pull_diagonal(self, a: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def pull_diagonal(self, a: np.ndarray, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Derivative in the logarithm of each parameter, where a (N) is that in the diagonal."""
+        raise self._without("pull_diagonal")
+
+    def _without(self, method: str) -> NotImplementedError:
+        name = type(self).__name__
+        return NotImplementedError(
+            f"{name} has no {method}: write it, or use driftgp.kernel_check.Numerical({name}(…))"
+        )
 
     # ---- what follows from it ----------------------------------------------------------------------------------------
 

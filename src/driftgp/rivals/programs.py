@@ -4,6 +4,7 @@ Settings are arguments, so that one program serves all models of one structure. 
 rows are padded to a power of two and counted, so that streams of any length share a dozen of programs.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,14 +19,31 @@ from driftgp.rivals.trees import TreeLayout
 
 # Handing a part of a small step to another thread costs more than computing it.
 _ONE_THREAD = {"xla_cpu_multi_thread_eigen": False}
-# Nor is another library worth its call for the small products of a step: OSGP takes 44 µs per row without, 51 with it.
-# The option is XLA's own affair and may change; only versions of JAX with which it was tried are asked.
+# Nor is another library worth its call for products of ten rows: OSGP takes 44 µs per row without it, 51 with it. The
+# option is XLA's own affair and may change; only versions of JAX with which it was tried are asked.
 _NO_LIBRARY = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _TRIED = {(0, 10)}
-_IN_A_STEP = _ONE_THREAD | (_NO_LIBRARY if jax.__version_info__[:2] in _TRIED else {})
+_IN_SMALL_STEPS = _ONE_THREAD | (_NO_LIBRARY if jax.__version_info__[:2] in _TRIED else {})
+# A step is small if no leaf of the state has more entries, nor takes more multiplications in a product with itself.
+_ENTRIES, _MULTIPLICATIONS = 7_500, 150_000
 
-_compiled = partial(jax.jit, static_argnums=0, compiler_options=_ONE_THREAD)
-_compiled_step = partial(jax.jit, static_argnums=0, compiler_options=_IN_A_STEP)
+
+class Program:
+    """A function of a layout, a rival and arrays, compiled for small states and for large ones."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Take the function; it is compiled when it is called."""
+        self.small = jax.jit(function, static_argnums=0, compiler_options=_IN_SMALL_STEPS)
+        self.large = jax.jit(function, static_argnums=0, compiler_options=_ONE_THREAD)
+
+    def __call__(self, layout: TreeLayout, rival: Any, *arguments: Any) -> Any:
+        """Compute."""
+        return (self.small if all(map(_small, layout.shapes)) else self.large)(layout, rival, *arguments)
+
+
+def _small(shape: tuple[int, ...]) -> bool:
+    rows, columns = (1, 1, *shape)[-2:]
+    return math.prod(shape) <= _ENTRIES and rows * columns * min(rows, columns) <= _MULTIPLICATIONS
 
 
 def as_arrays(rival: Any) -> Any:
@@ -76,26 +94,26 @@ def run(layout: TreeLayout, rival: Any, words: np.ndarray, *rows: np.ndarray) ->
 # ---- the programs ----------------------------------------------------------------------------------------------------
 
 
-@_compiled
+@partial(jax.jit, static_argnums=0, compiler_options=_ONE_THREAD)
 def begin(layout: TreeLayout, rival: Any, X: Array, y: Array) -> Array:
     """Words after a warm-up batch."""
     return layout.pack(rival.begin(X, y))
 
 
-@_compiled_step
+@Program
 def step(layout: TreeLayout, rival: Any, words: Array, x: Array, y: Array, elapsed: Array) -> Array:
     """Words after one sample."""
     return layout.pack(rival.step(layout.unpack(words), x, y, elapsed))
 
 
-@_compiled_step
+@Program
 def look(layout: TreeLayout, rival: Any, words: Array, X: Array, count: int) -> Array:
     """Forecast each of the first `count` rows."""
     state = layout.unpack(words)
     return _rows(lambda state, i: (state, _forecast(rival, state, X[i])), state, X, count)[1]
 
 
-@_compiled_step
+@Program
 def follow(
     layout: TreeLayout, rival: Any, words: Array, X: Array, y: Array, elapsed: Array, count: int
 ) -> tuple[Array, Array]:
@@ -109,7 +127,7 @@ def follow(
     return layout.pack(state), made
 
 
-@_compiled_step
+@Program
 def lead(
     layout: TreeLayout, rival: Any, words: Array, X: Array, y: Array, elapsed: Array, X_next: Array, count: int
 ) -> tuple[Array, Array]:
@@ -123,13 +141,13 @@ def lead(
     return layout.pack(state), made
 
 
-@_compiled_step
+@Program
 def finish(layout: TreeLayout, rival: Any, words: Array) -> Array:
     """Words with all that follows from the rest."""
     return layout.pack(rival.finish(layout.unpack(words)))
 
 
-@_compiled_step
+@Program
 def in_units(layout: TreeLayout, rival: Any, words: Array, units: Any) -> Array:
     """Words in other units."""
     return layout.pack(rival.in_units(layout.unpack(words), units))
