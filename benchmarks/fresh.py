@@ -1,67 +1,68 @@
-"""What a fresh process pays: the import, the first call, and the first call with the compiler's work on disk."""
+"""What a fresh process pays: its imports, and CPU and memory until the default model's first prediction."""
 
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 from benchmarks.process import Row, environment
+from benchmarks.streams import Size
+
+IMPORTS = {
+    "numpy and scipy": "import numpy, scipy.linalg, scipy.special",
+    "driftgp": "from driftgp import AGP, Fleet, Online, describe, prequential, recommended",
+    "driftgp alone": "import driftgp",
+}
 
 IMPORT = """
 import time
-start = time.perf_counter()
-import driftgp
-print(time.perf_counter() - start)
-driftgp.AGP  # with it comes JAX
-print(time.perf_counter() - start)
+start = time.process_time()
+{}
+print(time.process_time() - start)
 """
 
-FIRST_CALLS = """
+# The stream is made of its formula, so that nothing but driftgp is imported.
+FIRST = """
 import time
-import driftgp
-from driftgp import AGP, Online
-from driftgp.data import toy_stream
-from driftgp.evaluate import prequential
-stream = toy_stream(seed=0)
-X, y = stream.X, stream.y
-model = AGP(inducing=10, window=100)
-def timed(work):
-    start = time.perf_counter()
-    result = work()
-    print(time.perf_counter() - start)
-    return result
-state = timed(lambda: model.init(X[:100], y[:100]))
-timed(lambda: prequential(model, state, X[100:], y[100:]))
-online = Online(model, state)
-def first_sample():
-    online.predict(X[100])
-    online.update(X[100], y[100])
-    online.predict(X[101])
-timed(first_sample)
+import numpy as np
+from benchmarks.process import peak_bytes
+from driftgp.agp import AGP
+from driftgp.defaults import LEARNING, SHARES, kernel
+from driftgp.online import Online
+from driftgp.wrappers import Bank, Calibrated, Standardize, Within
+M, T, D = {}
+t = np.arange(401.0)
+X = np.sin(t[:, None] * (0.05 + 0.01 * np.arange(D)) + np.arange(D))
+X += 0.1 * np.cos(7.0 * t[:, None] * (1.0 + np.arange(D)))
+y = np.sin(2.0 * X[:, 0]) + 0.1 * np.sin(11.0 * t * t)
+rates = (1.0 - 1.0 / (T * share) for share in SHARES)
+members = [AGP(kernel(D), inducing=M, window=T, forgetting=rate, **LEARNING) for rate in rates]
+model = Calibrated(Standardize(Within(Bank(members))))
+online = Online(model, model.init(X[:400], y[:400]))
+float(online.predict(X[400]).mean[0])
+print(time.process_time())
+print(peak_bytes())
 """
 
 
-def fresh(repeats: int) -> list[Row]:
-    """Seconds of each, in processes of their own."""
-    imports = list(zip(*(_run(IMPORT, None) for _ in range(repeats)), strict=True))
-    rows: list[Row] = [
-        {"group": "fresh", "name": name, "how": "", "seconds": list(seconds)}
-        for name, seconds in zip(("import driftgp", "from driftgp import AGP"), imports, strict=True)
-    ]
-    calls = ("init", "prequential", "Online")
-    compiled: dict[str, list[float]] = {name: [] for name in calls}
-    cached: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeats):
-        with tempfile.TemporaryDirectory() as folder:
-            for found in (compiled, cached):
-                for name, seconds in zip(calls, _run(FIRST_CALLS, Path(folder)), strict=True):
-                    found[name].append(seconds)
-    for how, found in (("compiled", compiled), ("from disk", cached)):
-        rows += [{"group": "fresh", "name": f"first {name}", "how": how, "seconds": found[name]} for name in calls]
+def fresh(rounds: int, sizes: list[list[int]]) -> list[Row]:
+    """Seconds of CPU and bytes, of processes of their own, in turn."""
+    found: dict[str, list[float]] = {name: [] for name in IMPORTS}
+    firsts: dict[Size, list[list[float]]] = {Size(*size): [] for size in sizes}
+    for i in range(rounds + 1):
+        for name, program in IMPORTS.items():
+            (seconds,) = _run(IMPORT.format(program))
+            if i:  # the first round reads the disk
+                found[name].append(seconds)
+        for size, values in firsts.items():
+            values.append(_run(FIRST.format(tuple(size))))
+    rows: list[Row] = [{"name": name, "how": "import", "seconds": seconds} for name, seconds in found.items()]
+    for size, values in firsts.items():
+        cpu, peak = (list(column) for column in zip(*values[1:], strict=True))
+        row = {"name": "default", "how": "first prediction", "M": size.M, "T": size.T, "D": size.D}
+        rows.append(row | {"seconds": cpu, "bytes": max(peak)})
     return rows
 
 
-def _run(program: str, cache: Path | None) -> list[float]:
+def _run(program: str) -> list[float]:
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(cache), check=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
     return [float(line) for line in done.stdout.split()]

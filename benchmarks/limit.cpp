@@ -18,12 +18,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -621,19 +621,14 @@ struct Model {
 
     // ---- the three kinds of step
 
-    // `clock` is called after each part: it does nothing, or notes how long the part took.
-    template <class Clock>
-    void agp(const double *x, double target, double *mean, double *var, Clock &&clock) {
-        predict(x, mean, var), clock(0);
-        observe(x, target), clock(1);
-        find_relevance(), prune(), clock(2);
-        admit(x), clock(3);
-        bool exists = factorise();
-        clock(4);
-        if (exists) differentiate(), climb();
-        clock(5);
-        fill_gram(), clock(6);
-        factorise(), posterior(), clock(7);
+    void agp(const double *x, double target, double *mean, double *var) {
+        predict(x, mean, var);
+        observe(x, target);
+        find_relevance(), prune();
+        admit(x);
+        if (factorise()) differentiate(), climb();
+        fill_gram();
+        factorise(), posterior();
     }
     void bare() {
         fill_gram();
@@ -693,9 +688,8 @@ struct Model {
 
 // ---- reading, running, writing ---------------------------------------------------------------------------------------
 
-static double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+// CPU time of this process, which other processes change little
+static double now() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
 static std::vector<double> take(std::FILE *file, size_t n) {
     std::vector<double> values(n);
@@ -716,7 +710,7 @@ static void run(const Problem &p, const std::string &mode, int repeats, Products
         double start = now();
         for (int i = 0; i < p.N; i++) {
             const double *x = &p.X_new[size_t(i) * p.D];
-            if (mode == "agp") model.agp(x, p.y_new[i], &mean[i], &var[i], [](int) {});
+            if (mode == "agp") model.agp(x, p.y_new[i], &mean[i], &var[i]);
             else if (mode == "fast") model.fast(x, p.y_new[i], &mean[i], &var[i]);
             else model.bare();
         }
@@ -731,49 +725,9 @@ static void run(const Problem &p, const std::string &mode, int repeats, Products
     std::fwrite(out.data(), sizeof(double), out.size(), stdout);
 }
 
-// Seconds of each part of an AGP step, with those of a look at the clock
-template <class Products>
-static void parts(const Problem &p, Products &by) {
-    Model<Products> model(p, by);
-    double seconds[9] = {0}, last, mean, var;
-    auto clock = [&](int part) {
-        double time = now();
-        seconds[part] += time - last, last = time;
-    };
-    for (int i = 0; i < p.N; i++) {
-        last = now();
-        clock(8);
-        model.agp(&p.X_new[size_t(i) * p.D], p.y_new[i], &mean, &var, clock);
-    }
-    for (double &value : seconds) value /= p.N;
-    std::fwrite(seconds, sizeof(double), 9, stdout);
-}
-
-// Speed of the products alone, in GFLOP/s: Kxu ∂F/∂Φ and Φ
-template <class Products>
-static void speed(const Problem &p, int repeats, Products &by) {
-    Model<Products> model(p, by);
-    std::vector<double> rates;
-    int ld = padded(p.M);
-    for (int r = 0; r < repeats; r++) {
-        double start = now();
-        for (int t0 = 0; t0 < p.T; t0 += std::min(by.block, p.T))
-            by.times(std::min(by.block, p.T - t0), p.m, model.Kxu + size_t(t0) * ld, model.Phi,
-                     model.G + size_t(t0) * ld, ld);
-        rates.push_back(2e-9 * p.m * p.m * p.T / (now() - start));
-    }
-    for (int r = 0; r < repeats; r++) {
-        double start = now();
-        for (int t0 = 0; t0 < p.T; t0 += std::min(by.block, p.T))
-            by.add_square(std::min(by.block, p.T - t0), p.m, model.Kxu + size_t(t0) * ld, model.Phi, ld);
-        rates.push_back(1e-9 * p.m * p.m * p.T / (now() - start));
-    }
-    std::fwrite(rates.data(), sizeof(double), rates.size(), stdout);
-}
-
 int main(int count, char **arguments) {
     if (count != 3 && count != 5) {
-        std::fprintf(stderr, "limit agp|bare|fast|parts|speed REPEATS [BLAS PREFIX] < problem > answer\n");
+        std::fprintf(stderr, "limit agp|bare|fast REPEATS [BLAS PREFIX] < problem > answer\n");
         return 2;
     }
     std::string mode = arguments[1];
@@ -786,17 +740,12 @@ int main(int count, char **arguments) {
     p.X = take(stdin, size_t(p.T) * p.D), p.y = take(stdin, p.T), p.w = take(stdin, p.T);
     p.U = take(stdin, size_t(p.M) * p.D);
     p.X_new = take(stdin, size_t(p.N) * p.D), p.y_new = take(stdin, p.N);
-    auto answer = [&](auto &by) {
-        if (mode == "speed") speed(p, repeats, by);
-        else if (mode == "parts") parts(p, by);
-        else run(p, mode, repeats, by);
-    };
     if (count == 5) {
         Blas by(arguments[3], arguments[4]);
-        answer(by);
+        run(p, mode, repeats, by);
     } else {
         Loops by(p.M);
-        answer(by);
+        run(p, mode, repeats, by);
     }
     return 0;
 }

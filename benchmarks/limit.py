@@ -36,15 +36,13 @@ class Problem(NamedTuple):
     @classmethod
     def of(cls, model: AGP, state: Any, X: np.ndarray, y: np.ndarray) -> "Problem":
         """Continue where a model stands, with a window that is full and one lengthscale."""
-        memory, h = state.window, state.hyperparameters
-        (M, D), T, N = state.points.U.shape, memory.size, len(y)
-        if np.any(np.asarray(memory.w) == 0.0) or int(memory.cursor) != 0:
+        memory = state.window
+        (M, D), T, N = state.U.shape, len(state.w), len(y)
+        if np.any(state.w == 0.0) or memory.cursor != 0:
             raise ValueError("state must be one just warmed up on a full window")
-        jitter = 10.0 * np.finfo(float).eps ** 0.5
-        settings = [model.forgetting, model.rate, model.threshold, jitter]
-        parameters = [h.kernel.lengthscale, h.kernel.variance, h.noise[0]]
-        head = np.array([M, T, D, N, np.sum(state.points.used), *settings, *parameters], float)
-        parts = [head, memory.X, memory.y, memory.w, state.points.U, X, y]
+        settings = [model.forgetting, model.rate, model.threshold, model.jitter]
+        head = np.array([M, T, D, N, state.points, *settings, *state.theta, *state.noise], float)
+        parts = [head, memory.X, memory.y, state.w, state.U, X, y]
         return cls(M, T, D, N, np.concatenate([np.ravel(np.asarray(part, float)) for part in parts]))
 
     def arrays(self) -> dict[str, Any]:
@@ -71,7 +69,7 @@ class Problem(NamedTuple):
 class Answer(NamedTuple):
     """What limit.cpp computed."""
 
-    microseconds: np.ndarray  # a step, of each repeat
+    microseconds: np.ndarray  # per step, of each repeat
     gradient: np.ndarray  # in log lengthscale, log variance, log noise, newest point
     parameters: np.ndarray  # lengthscale, variance, noise
     points: int
@@ -113,30 +111,6 @@ def run(program: Path, kind: Kind, problem: Problem, repeats: int, by_blas: bool
     point, mean, variance = np.split(rest, np.cumsum([problem.D, problem.N]))
     gradient = np.concatenate([head[:3], point])
     return Answer(1e6 * seconds, gradient, head[3:6], int(head[6]), int(head[7]), mean, variance)
-
-
-def speed(program: Path, problem: Problem, repeats: int, by_blas: bool) -> tuple[float, float]:
-    """GFLOP/s of the products Kxu ∂F/∂Φ and Φ."""
-    rates = _call(program, "speed", problem, repeats, by_blas)
-    return float(np.median(rates[:repeats])), float(np.median(rates[repeats:]))
-
-
-PARTS = (
-    "predict",
-    "window and statistics",
-    "relevance, prune",
-    "admit: a row of Kuu, Kux and Φ",
-    "factorise for the gradient",
-    "gradient and Adam",
-    "Gram matrices, Φ, b",
-    "factorise, posterior",
-)
-
-
-def parts(program: Path, problem: Problem, by_blas: bool) -> dict[str, float]:
-    """Microseconds of each part of an AGP step, less those of looking at the clock."""
-    *seconds, looking = 1e6 * _call(program, "parts", problem, 1, by_blas)
-    return dict(zip(PARTS, [max(value - looking, 0.0) for value in seconds], strict=True))
 
 
 def _call(program: Path, kind: Kind, problem: Problem, repeats: int, by_blas: bool) -> np.ndarray:

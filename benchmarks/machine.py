@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks import limit
+from driftgp import AGP
+from driftgp import describe as engine_of
 
 PACKAGES = ("driftgp", "jax", "numpy", "scipy", "torch", "gpytorch", "scikit-learn", "river", "tinygp")
 
@@ -18,6 +20,7 @@ def describe() -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "python": platform.python_version(),
         "compiler": _compiler(),
+        "engine": engine_of(AGP()),
         **{name: _version(name) for name in PACKAGES},
     }
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from benchmarks.sizes import Size
+from benchmarks.streams import Size
 
 RATE = 0.05
 
@@ -67,7 +67,7 @@ def _push(process: Any, x: np.ndarray, y: float) -> None:
 
 
 class GPyTorchExact:
-    """Exact process on the window; some steps of Adam on its evidence a sample."""
+    """Exact process on the window; some steps of Adam on its evidence per sample."""
 
     def __init__(self, X: np.ndarray, y: np.ndarray, iterations: int) -> None:
         import gpytorch
@@ -105,7 +105,7 @@ class GPyTorchExact:
 
 
 class GPyTorchSVGP:
-    """Stochastic variational process with M inducing points; one step of Adam on the window's bound a sample."""
+    """Stochastic variational process with M inducing points; one step of Adam on the window's bound per sample."""
 
     def __init__(self, size: Size, X: np.ndarray, y: np.ndarray) -> None:
         import gpytorch
@@ -174,7 +174,7 @@ class ScikitLearn:
 
 
 class TinyGP:
-    """Exact process on the window, one step of Adam on its evidence a sample: predicting and learning compiled."""
+    """Exact process on the window, one step of Adam on its evidence per sample: predicting and learning compiled."""
 
     def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
         import jax
@@ -235,7 +235,7 @@ class TinyGP:
 
 
 class River:
-    """One of river's regressors behind a scaler, as its pages have it; or our own, which scales by itself."""
+    """One of river's regressors behind a scaler, as its pages have it; or our default model, which scales by itself."""
 
     def __init__(self, size: Size, X: np.ndarray, y: np.ndarray, name: str) -> None:
         from river import forest, linear_model, neighbors, preprocessing, tree
@@ -243,7 +243,7 @@ class River:
         from driftgp.river import AGPRegressor
 
         regressors: dict[str, Callable[[], Any]] = {
-            "AGPRegressor": lambda: AGPRegressor(inducing=size.M, window=size.T),
+            "AGPRegressor": AGPRegressor,
             "BayesianLinearRegression": lambda: linear_model.BayesianLinearRegression(smoothing=0.1 ** (1.0 / size.T)),
             "HoeffdingAdaptiveTreeRegressor": lambda: tree.HoeffdingAdaptiveTreeRegressor(seed=0),
             "AMFRegressor": lambda: forest.AMFRegressor(seed=0),

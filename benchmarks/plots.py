@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import along, power
+from benchmarks.figures import along, best, power, times
 from benchmarks.process import Row
-from benchmarks.sizes import GRID
+from benchmarks.streams import GRID
 from benchmarks.timing import spread
 
-COLOURS = {"AGP": "C0", "fast-AGP": "C1", "limit": "C2", "step": "C3"}
+COLOURS = {"AGP": "C0", "fast-AGP": "C1", "limit": "C2", "step": "C3", "default": "C4"}
+WAYS = (("AGP", "prequential"), ("AGP", "calls"), ("fast-AGP", "prequential"), ("fast-AGP", "calls"))
 FIXED = {"M": "T = 500, D = 8", "T": "M = 20, D = 8", "D": "M = 20, T = 100"}
 
 
@@ -24,7 +25,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     for axis, letter in zip(axes, FIXED, strict=False):
         for name in ("AGP", "fast-AGP"):
             line(axis, along(rows, letter, name), name)
-        label(axis, f"{letter}   ({FIXED[letter]})", "µs a step")
+        label(axis, f"{letter}   ({FIXED[letter]})", "µs of CPU per row")
     models(axes[3], rows)
     figure.savefig(folder / "bench-scaling.png", dpi=110)
 
@@ -35,7 +36,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
 
 
 def line(axis: Any, points: Sequence[tuple[float, float]], name: str) -> None:
-    """A line on double logarithmic paper, with its slope in the legend."""
+    """A line with both axes logarithmic, and its slope in the legend."""
     if points:
         slope = f", power {power(points):.2f}" if len(points) > 2 else ""
         axis.loglog(*zip(*points, strict=True), "o-", color=COLOURS[name], label=name + slope)
@@ -50,8 +51,8 @@ def label(axis: Any, across: str, up: str) -> None:
 
 
 def models(axis: Any, rows: Sequence[Row]) -> None:
-    """Time per model and step against the number of models."""
-    for name in ("AGP", "fast-AGP"):
+    """Time per row against the number of models."""
+    for name in ("AGP", "fast-AGP", "default"):
         there = [
             (row["models"], spread(row["microseconds"]).median)
             for row in rows
@@ -59,22 +60,20 @@ def models(axis: Any, rows: Sequence[Row]) -> None:
         ]
         if there:
             axis.loglog(*zip(*sorted(there), strict=True), "o-", color=COLOURS[name], label=name)
-    label(axis, "number of models   (M = 20, T = 90, D = 24)", "µs per model and step")
+    label(axis, "number of models   (M = 20, T = 90, D = 24; default: M = 20, T = 100, D = 1)", "µs per row")
 
 
 def grid(axis: Any, rows: Sequence[Row]) -> None:
     """Our models and the limit at the sizes of the grid."""
-    from benchmarks.figures import best, times
-
-    for i, (name, how) in enumerate((("AGP", "scan"), ("AGP", "calls"), ("fast-AGP", "scan"), ("fast-AGP", "calls"))):
+    for i, (name, how) in enumerate(WAYS):
         values = [times(rows, group="grid", name=name, how=how, size=size) for size in GRID]
         middle = [spread(found).median if found else float("nan") for found in values]
         axis.semilogy(
-            range(len(GRID)), middle, "o-" if how == "scan" else "o:", color=f"C{i // 2}", label=f"{name}, {how}"
+            range(len(GRID)), middle, "o-" if how == "prequential" else "o:", color=f"C{i // 2}", label=f"{name}, {how}"
         )
     for name, title in (("limit", "limit, C++"), ("step", "whole step, C++")):
         found = [best(rows, "grid", name, size) for size in GRID]
         middle = [spread(values).median if values else float("nan") for values in found]
         axis.semilogy(range(len(GRID)), middle, "s--", color=COLOURS[name], label=title)
     axis.set_xticks(range(len(GRID)), [f"({size})" for size in GRID])
-    label(axis, "(M, T, D)", "µs a step")
+    label(axis, "(M, T, D)", "µs of CPU per row")

@@ -1,14 +1,43 @@
-"""The streams that everything is measured on."""
+"""The sizes that are measured, and the streams that they are measured on."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.sizes import Size
 from driftgp.data import Stream, toy_stream
 
 
-def stream(size: Size, samples: int, seed: int = 0) -> Stream:
-    """The window's warm-up and so many samples more: the toy, as it goes on, for one input, else a load-like one."""
-    return toy(size.T, samples, seed) if size.D == 1 else load_like(size.T, samples, size.D, seed)
+class Size(NamedTuple):
+    """Inducing points, window, inputs."""
+
+    M: int
+    T: int
+    D: int
+
+    def __str__(self) -> str:
+        return f"{self.M}, {self.T}, {self.D}"
+
+
+TOY = Size(10, 100, 1)
+LOAD = Size(20, 90, 24)
+MIDDLE = Size(50, 500, 8)
+LARGE = Size(100, 1000, 24)
+LARGEST = Size(200, 2000, 24)
+GRID = (TOY, LOAD, MIDDLE, LARGE, LARGEST)
+DEFAULTS = (Size(20, 100, 1), Size(20, 400, 8), Size(20, 400, 24))  # what `recommended` takes for 1, 8 and 24 inputs
+MODELS = (1, 100, 1000, 10_000)
+
+
+def steps(size: Size, seconds: float) -> int:
+    """How many samples to follow so that AGP takes about so long: its cost is that of a few products of M×M by M×T."""
+    microseconds = 12.0 + size.M * size.T * (3.0 * size.M + 2.0 * size.D + 30.0) / 40e3
+    return max(20, min(20_000, int(1e6 * seconds / microseconds)))
+
+
+def stream(size: Size, samples: int, seed: int = 0, warmup: int | None = None) -> Stream:
+    """A warm-up (of the window's length by default) and samples: the toy for one input, else a load-like one."""
+    first = size.T if warmup is None else warmup
+    return toy(first, samples, seed) if size.D == 1 else load_like(first, samples, size.D, seed)
 
 
 def toy(warmup: int, samples: int, seed: int = 0) -> Stream:
@@ -39,10 +68,26 @@ def load_like(warmup: int, samples: int, inputs: int, seed: int = 0) -> Stream:
 
 
 def still(size: Size, samples: int, seed: int = 0) -> Stream:
-    """Inputs that go round M/2 places far apart, so that fast-AGP has no reason to exchange a point."""
+    """Inputs that visit M/2 places far apart in turn, so that fast-AGP has no reason to exchange a point."""
     rng = np.random.default_rng(seed)
     total = size.T + samples
     places = 3.0 * rng.normal(0.0, 1.0, (max(size.M // 2, 1), size.D)) + 10.0 * np.arange(max(size.M // 2, 1))[:, None]
     which = np.arange(total) % len(places)
     y = np.sin(which) + rng.normal(0.0, 0.1, total)
     return Stream("still", X=places[which], y=y, warmup=size.T)
+
+
+def moving(size: Size, samples: int, seed: int = 0) -> Stream:
+    """Inputs each in a place of its own, far from all others, so that fast-AGP exchanges a point at every sample."""
+    rng = np.random.default_rng(seed)
+    total = size.T + samples
+    X = rng.normal(0.0, 1.0, (total, size.D)) + 10.0 * np.arange(total)[:, None]
+    return Stream("moving", X=X, y=rng.normal(0.0, 1.0, total), warmup=size.T)
+
+
+def series(rows: int, seed: int = 0) -> np.ndarray:
+    """A series to be predicted from its own past: two seasons, a level that walks, and noise."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(rows)
+    level = np.cumsum(rng.normal(0.0, 0.02, rows))
+    return level + np.sin(2.0 * np.pi * t / 24.0) + 0.5 * np.sin(2.0 * np.pi * t / 168.0) + rng.normal(0.0, 0.1, rows)

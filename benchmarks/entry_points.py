@@ -1,0 +1,185 @@
+"""The default model through everything that users call: Online, prequential, the adapters and the command line."""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Hashable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import models, streams
+from benchmarks.models import after, by_calls, in_stream, rows_of, warm
+from benchmarks.process import Row, environment
+from benchmarks.streams import DEFAULTS, Size
+from benchmarks.timing import Run, in_turn, timed
+from driftgp import Online, prequential
+from driftgp.beginning import FIRST, Beginning
+from driftgp.checks import real
+from driftgp.data import Stream
+from driftgp.features import Features, History
+from driftgp.model import checked_inputs, checked_rows
+from driftgp.predictions import Forecast
+
+WARMUP = 400  # rows that the default model of 0.1 starts from
+BATCH = 1000  # rows of one partial_fit
+LAGS = 24
+COMMAND = "from driftgp.cli import main; main()"
+
+# ---- Online and prequential ------------------------------------------------------------------------------------------
+
+
+def default(size: list[int], rounds: int, rows: int) -> list[Row]:
+    """The default model, and the three AGPs that it is made of in the same units, by calls and as a stream."""
+    chosen = Size(*size)
+    stream = streams.stream(chosen, rows, warmup=WARMUP)
+    inside = models.standardised(stream)
+    whole, bare = models.default(chosen), models.members(chosen)
+    start, starts = warm(whole, stream), [warm(member, inside) for member in bare]
+    runs: dict[tuple[str, str], Run] = {
+        ("default", "calls"): by_calls([whole], [start], stream),
+        ("three AGPs", "calls"): by_calls(bare, starts, inside),
+        ("default", "calls with an interval"): by_calls([whole], [start], stream, level=0.95),
+        ("default", "prequential"): in_stream([whole], [start], stream),
+        ("three AGPs", "prequential"): in_stream(bare, starts, inside),
+    }
+    return rows_of(in_turn(runs, rounds), chosen)
+
+
+def call(size: list[int], rounds: int, rows: int) -> list[Row]:
+    """Where the time of a call goes: each part of `predict` and `update` by itself, and both as a whole."""
+    chosen = Size(*size)
+    stream = streams.stream(chosen, rows, warmup=WARMUP)
+    model = models.agp("AGP", chosen)
+    state = warm(model, stream)
+    X, y = after(stream)
+    engine, layout = state.engine(), state.layout
+    handed = list(zip(X, y, strict=True))
+
+    def engine_alone() -> float:
+        one = engine.single(state.copy().record)
+        pairs = [(x, y[i : i + 1]) for i, x in enumerate(X)]
+
+        def follow() -> None:
+            for x, target in pairs:
+                one.learn(x, target, 1.0, one.predict(x))
+
+        return timed(len(y), follow)
+
+    made = engine.single(state.copy().record).predict(X[0])
+    parts: dict[str, Callable[[np.ndarray, float], object]] = {
+        "checks of predict": lambda x, _: checked_inputs(layout, real("X", x)[None]),
+        "checks of update": lambda x, target: checked_rows(layout, x, target, 1.0),
+        "the Forecast that is returned": lambda _x, _y: Forecast(model, made, flat=True, solve=engine.solve),
+        "an empty loop": lambda _x, _y: None,
+    }
+
+    def part(work: Callable[[np.ndarray, float], object]) -> Run:
+        return lambda: timed(len(handed), lambda: [work(x, target) for x, target in handed])
+
+    runs: dict[tuple[str, str], Run] = {
+        ("predict and update", "calls"): by_calls([model], [state], stream),
+        ("prequential", "calls"): in_stream([model], [state], stream),
+        ("the engine's predict and learn", "calls"): engine_alone,
+        **{(name, "calls"): part(work) for name, work in parts.items()},
+    }
+    return rows_of(in_turn(runs, rounds), chosen)
+
+
+# ---- adapters --------------------------------------------------------------------------------------------------------
+
+
+def adapters(inputs: int, rounds: int, rows: int, names: list[str]) -> list[Row]:
+    """The adapters without settings, after the rows that choose the model, and the same model without them."""
+    shape = next(size for size in DEFAULTS if size.D == inputs)
+    stream = streams.stream(shape, max(rows, BATCH), warmup=FIRST)
+    makers = {"river": _river, "scikit-learn": _sklearn}
+    found: dict[tuple[str, str], list[float]] = {}
+    for name in names:
+        found |= in_turn({(name, how): run for how, run in makers[name](stream, rows).items()}, rounds)
+    return [row | {"M": None, "T": None} for row in rows_of(found, shape)]  # which the first rows chose
+
+
+def _river(stream: Stream, rows: int) -> dict[str, Run]:
+    """`predict_one` and `learn_one`, beside `predict` and `update` of the same model."""
+    from driftgp.river import AGPRegressor
+
+    names = [f"x{d}" for d in range(stream.X.shape[1])]
+    samples: list[dict[Hashable, float]] = [dict(zip(names, x.tolist(), strict=True)) for x in stream.X]
+    targets = stream.y.tolist()
+    begun = Beginning(stream.X[:FIRST], stream.y[:FIRST]).online
+    handed = list(zip(samples, targets, strict=True))[FIRST : FIRST + rows]
+    regressor = AGPRegressor()
+    for x, y in zip(samples[:FIRST], targets[:FIRST], strict=True):
+        regressor.learn_one(x, y)
+
+    def adapter() -> float:
+        def follow() -> None:
+            for x, y in handed:
+                regressor.predict_one(x)
+                regressor.learn_one(x, y)
+
+        return timed(len(handed), follow)
+
+    shorter = Stream(stream.name, X=stream.X[: FIRST + rows], y=stream.y[: FIRST + rows], warmup=FIRST)
+    return {"adapter": adapter, "direct": by_calls([begun.model], [begun.state], shorter)}
+
+
+def _sklearn(stream: Stream, rows: int) -> dict[str, Run]:
+    """`partial_fit` of a batch, beside `prequential` of the same rows from the same state."""
+    from driftgp.sklearn import AGPRegressor
+
+    del rows
+    regressor = AGPRegressor().fit(stream.X[:FIRST], stream.y[:FIRST])
+    X, y = stream.X[FIRST : FIRST + BATCH], stream.y[FIRST : FIRST + BATCH]
+
+    def direct() -> float:
+        online: Online = regressor.online_
+        state = online.state
+        return timed(BATCH, lambda: prequential(online.model, state, X, y))
+
+    return {"direct": direct, "adapter": lambda: timed(BATCH, lambda: regressor.partial_fit(X, y))}
+
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+
+
+def command(rows: int, rounds: int) -> list[Row]:
+    """`driftgp run` over a file, all of its process, and `prequential` of the same model on the same inputs: CPU."""
+    from driftgp.runner import settings_from
+    from driftgp.runner.models import build_model
+
+    y = streams.series(rows)
+    X = History(Features(lags=LAGS)).extend(np.zeros((rows, 0)), np.zeros((rows, 0)), y, [None] * rows)
+    settings = settings_from({"target": "y", "features": [], "lags": LAGS})
+    first = settings.rows_of_warmup
+    targets = y[LAGS:]
+    model = build_model(settings, X[:first], targets[:first], None)
+    found: dict[str, list[float]] = {"driftgp run": [], "prequential": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(rounds):
+            found["driftgp run"].append(_run(y, Path(folder)))
+            start = time.process_time()
+            made = prequential(model, model.init(X[:first], targets[:first]), X[first:], targets[first:]).prediction
+            found["prequential"].append(time.process_time() - start)
+        means = np.genfromtxt(Path(folder) / "out.csv", delimiter=",", names=True)["mean"][LAGS + first :]
+    there = np.isfinite(means)  # the first row after the warm-up is learned from, and not predicted
+    if not (there.mean() > 0.99 and np.allclose(means[there], made.mean[there], rtol=1e-4)):
+        return [{"failed": "driftgp run and prequential do not predict the same", "rows": rows}]
+    return [{"name": name, "how": "CPU", "rows": rows, "D": LAGS, "seconds": values} for name, values in found.items()]
+
+
+def _run(y: np.ndarray, folder: Path) -> float:
+    """CPU seconds of `driftgp run` from its start to its end."""
+    table = folder / "in.csv"
+    table.write_text("y\n" + "".join(f"{value:.17g}\n" for value in y.tolist()), encoding="utf-8")
+    options = ["--target", "y", "--features", "", "--lags", str(LAGS), "--output", str(folder / "out.csv")]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, "-c", COMMAND, "run", str(table), *options],
+        env=environment(), capture_output=True, check=True,
+    )  # fmt: skip
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime
