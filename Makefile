@@ -32,7 +32,7 @@ CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	recalibrated records refusals standardize window within))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-all test-core test-spark check format format-check lint types imports doctest docs bench lock wheels check-wheels test-lowest clean
+.PHONY: help demo demo-spark test test-all test-core test-sanitised test-spark check format format-check lint types imports doctest docs bench lock wheels check-wheels test-lowest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,15 @@ test-all: $(VENV)/.dev ## the slow tests too
 
 test-core: $(CORE_VENV)/.made ## the core's tests, in an environment that has numpy and scipy and no JAX
 	$(TEST_ENV) $(CORE_VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)
+
+# The library compiled with the sanitisers, in a copy of the package: what is installed stays as it is.
+SANITISED := .cache/sanitised
+test-sanitised: $(VENV)/.dev ## the C++ engine under ASan and UBSan (ARGS='-m "slow or not slow"': 1000 random nestings too)
+	rm -rf $(SANITISED) && mkdir -p $(SANITISED) && cp -r src hatch_build.py $(SANITISED)
+	cd $(SANITISED) && CXX="c++ -fsanitize=address,undefined -fno-sanitize-recover=undefined -g" $(CURDIR)/$(BIN)/python -c \
+		"import hatch_build as h, pathlib as p; h.build(p.Path('src/driftgp/engine/cpp').resolve(), p.Path('src/driftgp/engine/libdriftgp.so').resolve(), h.here())"
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITISED)/src \
+		$(BIN)/python -m pytest tests/test_native_agp.py tests/test_native_wrappers.py tests/test_records.py $(ARGS)
 
 test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
 	$(TEST_ENV) SPARK_LOCAL_IP=127.0.0.1 PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \

@@ -1,5 +1,6 @@
 """A model and its state as one object, for programs that meet their samples one at a time."""
 
+import math
 import threading
 from collections.abc import Hashable
 from typing import Any
@@ -32,6 +33,7 @@ class Online:
         self.model = model
         self._layout = state.layout
         self._flat = state.layout.outputs is None
+        self._row = (state.layout.inputs,)
         self._state = state.of(model).copy()  # refuses a state of another model
         self._engine = self._state.engine()
         self._one = self._engine.single(self._state.record)
@@ -54,8 +56,11 @@ class Online:
 
     def predict(self, x: ArrayLike) -> Forecast:
         """Distribution of the target at one row x (D), or at the rows of X (N×D)."""
-        X = checks.real("X", x)
-        X = checked_inputs(self._layout, X[None] if X.ndim == 1 else X)
+        plain = self._plain(x)
+        X: np.ndarray = x if plain else checks.real("X", x)  # type: ignore[assignment]
+        X = X[None] if X.ndim == 1 else X
+        if not plain:
+            X = checked_inputs(self._layout, X)
         with self._lock:
             if len(X) == 1:
                 made = self._one.predict(X[0])
@@ -66,14 +71,28 @@ class Online:
 
     def update(self, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> None:
         """Learn from one sample or from several rows, as `Model.update` does, at once."""
+        usual = self._flat and type(elapsed) is float and elapsed == 1.0 and isinstance(y, float)
+        if usual and not math.isinf(y) and self._plain(x):  # type: ignore[arg-type]
+            self._learn(x, np.array((y,)), 1.0)
+            return
         X, Y, times = checked_rows(self._layout, x, y, elapsed)
+        if len(X) == 1:
+            self._learn(X[0], Y[0], times.item())
+            return
+        with self._lock:
+            self._known = None
+            self._engine.run(self._stack, _FIRST, np.array([len(X)]), X, Y, times)
+
+    def _learn(self, x: Any, y: Any, elapsed: float) -> None:
+        """Learn from one sample that was checked; what was predicted for it last is not computed again."""
         with self._lock:
             known, self._known = self._known, None
-            if len(X) == 1:
-                seen = known is not None and known[0] == X.tobytes()
-                self._one.learn(X[0], Y[0], times.item(), known[1] if known is not None and seen else None)
-            else:
-                self._engine.run(self._stack, _FIRST, np.array([len(X)]), X, Y, times)
+            seen = known is not None and known[0] == x.tobytes()
+            self._one.learn(x, y, elapsed, known[1] if known is not None and seen else None)
+
+    def _plain(self, x: Any) -> bool:
+        """Whether x is one row that needs no further check: most calls hand in such rows, and a check takes as long."""
+        return type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._row and math.isfinite(x.dot(x))
 
 
 _FIRST = np.array([0])  # the one state of a stack of one
