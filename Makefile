@@ -60,7 +60,7 @@ test-sanitised: $(VENV)/.dev ## the C++ engine under ASan and UBSan (ARGS='-m "s
 	rm -rf $(SANITISED) && mkdir -p $(SANITISED) && cp -r src hatch_build.py $(SANITISED)
 	cd $(SANITISED) && CXX="c++ -fsanitize=address,undefined -fno-sanitize-recover=undefined -g" $(CURDIR)/$(BIN)/python -c \
 		"import hatch_build as h, pathlib as p; h.build(p.Path('src/driftgp/engine/cpp').resolve(), p.Path('src/driftgp/engine/libdriftgp.so').resolve(), h.here())"
-	LD_PRELOAD="$$(c++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITISED)/src \
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITISED)/src \
 		$(BIN)/python -m pytest tests/test_native_agp.py tests/test_native_wrappers.py tests/test_records.py $(ARGS)
 
 test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
