@@ -70,8 +70,8 @@ def call(size: list[int], rounds: int, rows: int) -> list[Row]:
 
     made = engine.single(state.copy().record).predict(X[0])
     parts: dict[str, Callable[[np.ndarray, float], object]] = {
-        "checks of predict": lambda x, _: checked_inputs(layout, real("X", x)[None]),
-        "checks of update": lambda x, target: checked_rows(layout, x, target, 1.0),
+        "checks of predict, where a row is not a plain array": lambda x, _: checked_inputs(layout, real("X", x)[None]),
+        "checks of update, where a row is not a plain array": lambda x, target: checked_rows(layout, x, target, 1.0),
         "the Forecast that is returned": lambda _x, _y: Forecast(model, made, flat=True, solve=engine.solve),
         "an empty loop": lambda _x, _y: None,
     }
