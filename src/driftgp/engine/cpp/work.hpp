@@ -61,7 +61,7 @@ struct Rules {
         inputs = settings.numbers("inducing_inputs", size_t(M) * D, -huge, huge);
         settings.end(1);
         auto refuse = [](const std::string &what) { throw std::invalid_argument(what); };
-        if (noise.size() == 1) noise.assign(P, noise[0]);
+        if (noise.size() == 1) noise.assign(P, double(noise[0]));  // a copy: assign may free it before it reads it
         if (noise.size() != size_t(P))
             refuse("noise must be one number or one for each of the " + std::to_string(P) + " outputs");
         if ((given && columns != D) || (!given && !inputs.empty()) || inputs.size() % D != 0)
