@@ -78,6 +78,10 @@ wheels: $(WHEELS_VENV)/.made ## the sdist and a wheel for each platform into dis
 check-wheels: $(WHEELS_VENV)/.made ## look into each file of dist/, install and run what this machine can run
 	$(WHEELS_VENV)/bin/python tools/check_wheels.py
 
+# Tests of the extras that have more than one file of them.
+TESTS_cli := $(addprefix tests/test_, cli.py cli_compare.py data_files.py plots.py run.py)
+TESTS_rivals := $(wildcard tests/test_rivals_*.py)
+
 # EXTRA=sklearn: with the lowest versions of an extra too, and its tests
 test-lowest: $(LOCK_VENV)/.uv-$(UV_VERSION) ## the core's tests with the lowest versions that pyproject.toml allows (EXTRA=river)
 	$(LOCK_VENV)/bin/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --no-header \
@@ -86,7 +90,7 @@ test-lowest: $(LOCK_VENV)/.uv-$(UV_VERSION) ## the core's tests with the lowest 
 	$(LOWEST)/venv/bin/python $(PIP_INSTALL) --requirement $(LOWEST)/requirements.txt
 	$(LOWEST)/venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation .
 	$(TEST_ENV) $(LOWEST)/venv/bin/python -m pytest -n $(WORKERS) --dist worksteal \
-		$(if $(EXTRA),tests/test_$(EXTRA).py,$(CORE_TESTS)) $(ARGS)
+		$(if $(EXTRA),$(or $(TESTS_$(EXTRA)),tests/test_$(EXTRA).py),$(CORE_TESTS)) $(ARGS)
 
 # ---- the one command that checks a change, and its parts
 

@@ -10,7 +10,6 @@ import pytest
 
 import driftgp
 from driftgp import AGP, FastAGP, Fleet, Online, prequential, recommended
-from driftgp import engine as engines
 from driftgp.engine import describe, engine
 from driftgp.kernel_check import Numerical
 from driftgp.kernels import SE, Constant, Linear, Matern12, Matern32, Matern52, Periodic, RationalQuadratic
@@ -69,20 +68,6 @@ def test_the_environment_chooses(monkeypatch):
     monkeypatch.setenv("DRIFTGP_ENGINE", "fast")
     with pytest.raises(ValueError, match=r"DRIFTGP_ENGINE must be one of .*; got 'fast'"):
         engine(AGP(), 2, 1)
-
-
-def test_without_a_library_models_run_by_numpy_and_say_so_once(monkeypatch):
-    def missing(*_):
-        raise engines.native.NoLibrary("it was not compiled")
-
-    monkeypatch.setattr(engines.native, "NativeEngine", missing)
-    engines._engine.cache_clear()
-    with pytest.warns(UserWarning, match="driftgp runs by NumPy.*it was not compiled"):
-        assert engine(AGP(window=31), 2, 1).kind == "reference"
-    monkeypatch.setenv("DRIFTGP_ENGINE", "native")
-    with pytest.raises(ValueError, match="'native', but there is no compiled engine: it was not compiled"):
-        engine(AGP(window=31), 2, 1)
-    engines._engine.cache_clear()
 
 
 # ---- one loop --------------------------------------------------------------------------------------------------------

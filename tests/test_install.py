@@ -12,8 +12,10 @@ import pytest
 
 import driftgp
 from driftgp import AGP, engine, versions
-from driftgp.engine import library, native
+from driftgp.engine import description, library, native
 from driftgp.engine.library import Library, NoLibrary
+from driftgp.kernels import SE
+from driftgp.wrappers import Standardize
 
 ROOT = Path(__file__).parent.parent
 REAL = Path(library.__file__).parent / library.NAME
@@ -94,22 +96,63 @@ def test_a_bad_library_is_refused_where_the_native_engine_is_asked_for(instead, 
     assert str(path) in str(refused.value)
 
 
-@needs_library
-def test_a_library_of_another_version_is_not_used(instead, monkeypatch):
-    path = instead(lambda path: shutil.copy(REAL, path))
+def with_another_interface(monkeypatch):
     monkeypatch.setattr(library, "INTERFACE", 999)
-    with pytest.warns(UserWarning, match="of another version") as said:
-        assert engine.engine(MODEL, 2, 1).kind == "reference"
-    assert str(path) in str(said[0].message)
+
+
+def with_other_records(monkeypatch):
+    monkeypatch.setattr(native, "entries", lambda dtype: [])
+
+
+def without_this_model(monkeypatch):
+    name = "driftgp.agp.AGP"
+    monkeypatch.setitem(description.PARTS, name, description.PARTS[name]._replace(kind=99))
+
+
+OTHERS = [with_another_interface, with_other_records, without_this_model]
 
 
 @needs_library
-def test_a_library_with_other_records_is_not_used(instead, monkeypatch):
+@pytest.mark.parametrize("change", OTHERS)
+def test_a_library_of_another_version_leaves_numpy_and_one_warning(instead, change, monkeypatch):
     path = instead(lambda path: shutil.copy(REAL, path))
-    monkeypatch.setattr(native, "entries", lambda dtype: [])
-    with pytest.warns(UserWarning, match="of another version") as said:
-        assert engine.engine(MODEL, 2, 1).kind == "reference"
+    change(monkeypatch)
+    models = MODEL, Standardize(MODEL)
+    with pytest.warns(UserWarning, match="is of another version of driftgp: pip install --force-reinstall") as said:
+        kinds = [engine.engine(model, 2, 1).kind for model in models]
+    assert kinds == ["reference", "reference"]
+    assert all(driftgp.describe(model).startswith("reference: ") for model in models)
+    assert len(said) == 1
     assert str(path) in str(said[0].message)
+    assert versions.versions()["engine"].startswith("reference: ")
+
+
+@needs_library
+@pytest.mark.parametrize("change", OTHERS)
+def test_a_library_of_another_version_is_refused_where_the_native_engine_is_asked_for(instead, change, monkeypatch):
+    path = instead(lambda path: shutil.copy(REAL, path))
+    change(monkeypatch)
+    monkeypatch.setenv("DRIFTGP_ENGINE", "native")
+    with pytest.raises(ValueError, match=r"DRIFTGP_ENGINE is 'native', but .* of another version") as refused:
+        engine.engine(MODEL, 2, 1)
+    assert str(path) in str(refused.value)
+    assert refused.value.__cause__.__notes__  # what differs
+
+
+class Own(SE):
+    """A kernel that C++ cannot know."""
+
+
+def test_a_part_of_the_users_own_runs_by_numpy_without_a_warning_and_is_named(monkeypatch):
+    monkeypatch.delenv("DRIFTGP_ENGINE", raising=False)
+    model = AGP(Own(), inducing=3, window=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert engine.engine(model, 2, 1).kind == "reference"
+    assert driftgp.describe(model) == "reference: the compiled engine has no Own" or not REAL.exists()
+    monkeypatch.setenv("DRIFTGP_ENGINE", "native")
+    with pytest.raises(ValueError, match="DRIFTGP_ENGINE is 'native', but"):
+        engine.engine(model, 2, 1)
 
 
 def test_the_warning_comes_once_whatever_is_computed(instead):
@@ -208,7 +251,7 @@ def test_versions_say_what_a_report_needs(capsys):
     driftgp.show_versions()
     said = dict(line.split(" ", 1) for line in capsys.readouterr().out.splitlines())
     assert said["driftgp"] == metadata.version("driftgp")
-    assert said["engine"] == driftgp.describe(AGP())
+    assert said["engine"] == driftgp.describe(driftgp.recommended(np.empty((0, 1)), []))
     assert said["Python"].startswith(sys.version.partition(" ")[0])
     assert said["numpy"] == np.__version__
     assert {"platform", "scipy"} <= set(said)

@@ -243,17 +243,17 @@ def test_a_sample_beyond_all_bounds_is_left_out() -> None:
 
 def test_descriptions_that_cpp_does_not_know_are_refused() -> None:
     loaded, good = library.library(), description.describe(_model())
-    with pytest.raises(description.Unknown, match="no model of kind 99"):
+    with pytest.raises(NoLibrary, match="no model of kind 99"):
         loaded.make([99.0, *good[1:]], 3, 1, "best")
-    with pytest.raises(description.Unknown, match="no kernel of kind 77"):
+    with pytest.raises(NoLibrary, match="no kernel of kind 77"):
         loaded.make(
             [77.0 if number == 1.0 and i == len(good) - 7 else number for i, number in enumerate(good)], 3, 1, "best"
         )
     for wrong in (good[:-1], [*good, 0.0], good[:1], [], [20.0, 1e18], [np.nan] * 5, [20.0, 0.0, 1.0, 20.0, 0.0, 0.0]):
-        with pytest.raises(ValueError, match=r"."):
+        with pytest.raises((ValueError, NoLibrary)):
             loaded.make(wrong, 3, 1, "best")
     for i in range(2, len(good)):  # a setting that is no number of its kind
-        with pytest.raises((ValueError, description.Unknown)):
+        with pytest.raises((ValueError, NoLibrary)):
             loaded.make([*good[:i], -7.5, *good[i + 1 :]], 3, 1, "best")
 
 

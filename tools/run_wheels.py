@@ -14,6 +14,7 @@ from wheels import TARGETS
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tools"
+MUSL = ROOT / ".cache/musl"  # Debian's packages of musl, unpacked
 HERE = "manylinux_2_17_x86_64"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 # Largest relative differences between platforms (steps.py).
@@ -113,18 +114,16 @@ def emulators(tag: str) -> list[str] | str:
     if tag == "win_amd64":
         wine = shutil.which("wine64") or shutil.which("wine64", path="/usr/lib/wine")
         return [wine] if wine else "no wine64 (Debian: wine64)"
-    libc = tag[:4]
-    if tag == "musllinux_1_2_x86_64":
-        there = Path("/lib/ld-musl-x86_64.so.1").exists()
-        return [] if there else "no loader of musl (Debian: musl)"
+    machine = "aarch64" if tag.endswith("aarch64") else "x86_64"
+    musl = tag.startswith("musl")
+    root = MUSL if musl else Path("/usr/aarch64-linux-gnu")
+    loader = root / "lib" / (f"ld-musl-{machine}.so.1" if musl else "ld-linux-aarch64.so.1")
+    if not loader.exists():
+        return f"no {loader.name} in {loader.parent} (RELEASING.md says how to get it)"
+    if machine == "x86_64":
+        return [str(loader)]  # started by its loader, a program finds musl wherever that is
     emulator = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
-    if emulator is None:
-        return "no qemu-aarch64-static (Debian: qemu-user-static)"
-    root = {"many": "/usr/aarch64-linux-gnu", "musl": os.environ.get("MUSL_AARCH64", "/usr/aarch64-linux-musl")}[libc]
-    loader = {"many": "ld-linux-aarch64.so.1", "musl": "ld-musl-aarch64.so.1"}[libc]
-    if not (Path(root) / "lib" / loader).exists():
-        return f"no {loader} in {root}/lib (Debian: libc6-arm64-cross; musl:arm64 unpacked, its folder in MUSL_AARCH64)"
-    return [emulator, "-L", root]
+    return [emulator, "-L", str(root)] if emulator else "no qemu-aarch64-static (Debian: qemu-user-static)"
 
 
 def example(wheels: Mapping[str, Path], tag: str, emulator: list[str], folder: Path, python: Path) -> str:

@@ -4,7 +4,9 @@ import platform
 import sys
 from importlib import metadata
 
-from driftgp.agp import AGP
+import numpy as np
+
+from driftgp.defaults import recommended
 from driftgp.engine import describe
 
 # The core's libraries, then those of the extras.
@@ -39,7 +41,7 @@ def versions() -> dict[str, str]:
     ours = version_of("driftgp") or "(not installed: run from its source)"
     found = {
         "driftgp": ours,
-        "engine": describe(AGP()),
+        "engine": describe(recommended(np.empty((0, 1)), np.empty(0))),
         "Python": f"{platform.python_version()} ({platform.python_implementation()})",
         "platform": f"{platform.platform()}, {sys.byteorder}-endian",
     }

@@ -43,7 +43,7 @@ def _engine(model: Contract, inputs: int, outputs: int, choice: str) -> Engine:
         return native.NativeEngine(model, inputs, outputs)
     except native.NoLibrary as missing:
         if choice == "native":
-            raise ValueError(f"DRIFTGP_ENGINE is 'native', but there is no compiled engine: {missing}") from missing
+            raise ValueError(f"DRIFTGP_ENGINE is 'native', but {missing}") from missing
         _say_once(
             f"driftgp runs by NumPy, many times slower than its compiled engine: {missing}. "
             "DRIFTGP_ENGINE=reference says that this is meant."

@@ -6,7 +6,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from driftgp.engine.description import Unknown
 from driftgp.records import Entry
 
 INTERFACE = 4  # DRIFTGP_INTERFACE
@@ -15,6 +14,7 @@ NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, 
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")
 _UNKNOWN, _NO_MEMORY = 1, 3
 _KINDS = ("f8", "i8")
+OTHER_VERSION = "is of another version of driftgp"
 REMEDY = (
     "pip install --force-reinstall --no-deps driftgp (with --no-binary driftgp where there is no wheel for this "
     "platform, which needs a C++ compiler)"
@@ -22,7 +22,13 @@ REMEDY = (
 
 
 class NoLibrary(Exception):
-    """There is no compiled library, or it cannot be used."""
+    """There is no compiled library, or it cannot be used: the file, what is wrong with it, and the remedy."""
+
+    def __init__(self, path: Path, wrong: str, *details: str) -> None:
+        """Take the file and what is wrong with it; details that depend on the model become notes of the error."""
+        super().__init__(f"{path} {wrong}: {REMEDY}")
+        for detail in details:
+            self.add_note(detail)
 
 
 class Rows(ctypes.Structure):
@@ -63,17 +69,17 @@ class Library:
         """Load a library, or say by `NoLibrary` why it cannot be used."""
         self.path = path
         if not path.exists():
-            raise NoLibrary(f"{path} is not there: {REMEDY}")
+            raise NoLibrary(path, "is not there")
         if truncated(path):
-            raise NoLibrary(f"{path} is not whole: {REMEDY}")
+            raise NoLibrary(path, "is not whole")
         try:
             loaded = ctypes.CDLL(str(path))
             interface = loaded.driftgp_interface()
             if interface != INTERFACE:
-                raise NoLibrary(f"{path} is of another version of driftgp ({interface}, not {INTERFACE}): {REMEDY}")
+                raise NoLibrary(path, OTHER_VERSION, f"its interface is {interface}, not {INTERFACE}")
             self._bind(loaded)
         except (OSError, AttributeError) as error:  # no library, one for another processor, or not ours
-            raise NoLibrary(f"{path} cannot be loaded ({error}): {REMEDY}") from error
+            raise NoLibrary(path, f"cannot be loaded ({error})") from error
 
     def _bind(self, loaded: ctypes.CDLL) -> None:
         """Take the functions with the types of their arguments."""
@@ -118,7 +124,7 @@ class Library:
             return
         reason = (self._reason() or b"").decode()
         if code == _UNKNOWN:
-            raise Unknown(f"such part: {reason}")
+            raise NoLibrary(self.path, OTHER_VERSION, reason)  # Python's table of parts has it
         if code == _NO_MEMORY:
             raise MemoryError(reason)
         raise ValueError(reason)

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from driftgp.contract import Contract
 from driftgp.cores import cores
 from driftgp.engine import description
-from driftgp.engine.library import REMEDY, Library, NoLibrary, Rows, library
+from driftgp.engine.library import OTHER_VERSION, Library, NoLibrary, Rows, library
 from driftgp.records import entries
 
 __all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
@@ -28,10 +28,12 @@ _NAME = "driftgp's rows"
 def describe(model: Contract) -> str:
     """Whether C++ runs a model, and if not, the reason."""
     try:
-        description.describe(model)
-        return f"native: C++ for {library().level()} processors"
+        NativeEngine(model, 1, 1)
     except (NoLibrary, description.Unknown) as reason:
         return f"reference: {reason}"
+    except ValueError:
+        pass  # it is for another number of inputs or outputs
+    return f"native: C++ for {library().level()} processors"
 
 
 class NativeEngine:
@@ -42,7 +44,8 @@ class NativeEngine:
     def __init__(self, model: Contract, inputs: int, outputs: int, level: str = "best") -> None:
         """Take a model for so many inputs and outputs.
 
-        Raises `NoLibrary` where there is no library, and `description.Unknown` for a part that C++ does not have.
+        Raises `NoLibrary` where there is no library of this version, and `description.Unknown` for a part that has no
+        twin in C++.
         """
         self.model, self.inputs, self.outputs = model, inputs, outputs
         self.record_dtype, self.forecast_dtype = model.record_dtype(inputs, outputs), model.forecast_dtype(outputs)
@@ -181,12 +184,9 @@ class NativeSingle:
 
 def _compare(library: Library, here: list[Any], there: list[Any]) -> None:
     """Refuse a library that binds other fields than the records have."""
-    wrong = f"{library.path} is of another version of driftgp: it takes"
-    for ours, theirs in zip(here, there, strict=False):
+    for ours, theirs in zip_longest(here, there):
         if ours != theirs:
-            raise NoLibrary(f"{wrong} {theirs} where the record has {ours}; {REMEDY}")
-    if len(here) != len(there):
-        raise NoLibrary(f"{wrong} {len(there)} fields where the record has {len(here)}; {REMEDY}")
+            raise NoLibrary(library.path, OTHER_VERSION, f"it takes {theirs} where the record has {ours}")
 
 
 def _address(array: np.ndarray) -> int:

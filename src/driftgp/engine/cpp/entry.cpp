@@ -86,7 +86,7 @@ int32_t driftgp_make(const double *description, size_t count, int64_t inputs, in
         refuse_without(description && made);
         *made = nullptr;
         driftgp::Make make = level(chosen(wanted));
-        if (!make) throw driftgp::Unknown("there is no build of level " + std::to_string(wanted) + " for this processor");
+        if (!make) throw std::invalid_argument("there is no build of level " + std::to_string(wanted) + " for this processor");
         if (inputs < 1 || inputs > MOST || outputs < 1 || outputs > MOST)
             throw std::invalid_argument("inputs and outputs must lie between 1 and " + std::to_string(MOST));
         *made = make(driftgp::Reader(description, count).all(), int(inputs), int(outputs));
