@@ -1,7 +1,9 @@
-"""Files that are either whole or not there."""
+"""Files that are either whole or not there, and no file in two parts at once."""
 
 import os
 import tempfile
+from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 
 
@@ -31,6 +33,28 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
     for part in path.parent.iterdir():
         if part.name.startswith(f".{path.name}.") and part.name.endswith(".part"):
             part.unlink(missing_ok=True)
+
+
+def apart(parts: Mapping[str, str | os.PathLike[str] | int | None]) -> None:
+    """Refuse one file in two parts of a job; a part may be a path, an open file's number, or nothing.
+
+    >>> apart({"input": "rows.csv", "--output": "out.csv"})
+    >>> apart({"input": "rows.csv", "--output": "./rows.csv"})
+    Traceback (most recent call last):
+    ValueError: --output must be another file than input; both are rows.csv, which would be overwritten
+    """
+    named = [(name, place) for name, place in parts.items() if place is not None]
+    for (one, here), (other, there) in combinations(named, 2):
+        if _same(here, there):
+            raise ValueError(f"{other} must be another file than {one}; both are {here}, which would be overwritten")
+
+
+def _same(one: str | os.PathLike[str] | int, other: str | os.PathLike[str] | int) -> bool:
+    """Whether two names, which may be links, are of one file, whether it is there or not."""
+    try:
+        return os.path.samestat(os.stat(one), os.stat(other))  # noqa: PTH116 (takes numbers too)
+    except OSError:
+        return not isinstance(one, int) and not isinstance(other, int) and Path(one).resolve() == Path(other).resolve()
 
 
 def _usual_mode(path: Path) -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import stat
 import statistics
+import sys
 import time as clock
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -192,22 +195,49 @@ def run(
         if name not in ("file", "output", "plot", "checkpoint", "every", "config", "summary", "as_json")
         and value is not None
     }
-    from driftgp.data.rows import open_rows
+    from driftgp.data.rows import is_live, open_rows
+    from driftgp.locks import locked
     from driftgp.runner import settings_from
 
     settings = settings_from(_from_config(config) | chosen)
-    live = file == "-"
+    live = is_live(file)
     if output is None and live:
         output = Path("-")
+    _one_part_each(file, output, {"--checkpoint": checkpoint, "--plot": plot, "--config": config})
+    written = [path for path in (output, checkpoint) if path is not None and str(path) != "-"]
     began = clock.perf_counter()
-    with open_rows(file) as rows:
-        job = _Job(settings, rows, file, output, checkpoint, every or (1 if live else EVERY), keep=plot is not None)
+    with locked(*written), open_rows(file, growing=checkpoint is not None) as rows:
+        job = _Job(settings, rows, live, file, output, checkpoint, every or (1 if live else EVERY), plot is not None)
         job.run()
+    for remark in rows.remarks:
+        console.remark(remark)
     seconds = clock.perf_counter() - began
     if summary:
         job.print_summary(seconds, as_json=as_json)
     if plot is not None:
         job.draw(plot)
+
+
+def _one_part_each(file: str, output: Path | None, others: dict[str, Path | None]) -> None:
+    """Refuse to write over the input, the checkpoint or the settings, also where standard output is sent to a file."""
+    from driftgp.data.predictions import journal_of
+    from driftgp.files import apart
+
+    parts = {"the input": _plain_file(sys.stdin) if file == "-" else file, **others}
+    if str(output) == "-":
+        apart({**parts, "standard output": _plain_file(sys.stdout)})
+    else:
+        apart({**parts, "--output": output})
+        apart({**parts, "--output": output and journal_of(output)})
+
+
+def _plain_file(stream: Any) -> int | None:
+    """Number of a standard stream where that is a plain file."""
+    try:
+        number: int = stream.fileno()
+    except (OSError, ValueError):  # replaced by something that is no file
+        return None
+    return number if stat.S_ISREG(os.fstat(number).st_mode) else None
 
 
 def _from_config(path: Path | None) -> dict[str, Any]:
@@ -223,6 +253,7 @@ class _Job:
         self,
         settings: Settings,
         rows: Rows,
+        live: bool,
         file: str,
         output: Path | None,
         checkpoint: Path | None,
@@ -248,7 +279,7 @@ class _Job:
                 saved = read_checkpoint(checkpoint.read_bytes())
             except ValueError as error:
                 raise ValueError(f"{checkpoint}: {error}") from error
-        self.runner = Runner(settings, rows, saved=saved, live=file == "-", complain=console.remark)
+        self.runner = Runner(settings, rows, saved=saved, live=live, complain=console.remark)
         self.header = predictions.columns(timed=bool(self.runner.schema.time), grouped=settings.group is not None)
         self.journal: predictions.Journal | None = None
         self.kept: list[Any] | None = [] if keep and checkpoint is None else None

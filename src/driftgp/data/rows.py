@@ -5,21 +5,23 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import os
 import re
+import stat
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import IO, NamedTuple, cast
-
-from driftgp.extras import needs
 
 FORMATS = ("%m/%d/%Y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")
 BLANK = frozenset({"", "na", "nan", "n/a", "null", "none"})
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _EPOCH = datetime(1970, 1, 1)
+LONGEST_LINE = 1 << 24  # bytes: a longer line is no row of a table
+_COUNTED = 1 << 28  # bytes of an archive that are unpacked to count its rows
 
 
 class Row(NamedTuple):
@@ -47,6 +49,7 @@ class Rows:
     header: tuple[str, ...]
     source: Iterator[Row]
     file: IO[bytes] | None = None  # to close in the end
+    remarks: list[str] = field(default_factory=list)  # what a reader should know once the rows are read
 
     def __enter__(self) -> Rows:
         """Use the rows in a `with` statement, which closes their file."""
@@ -170,16 +173,38 @@ def as_date(text: str) -> date:
 # ---- where rows come from --------------------------------------------------------------------------------------------
 
 
-def open_rows(path: str) -> Rows:
-    """Open a CSV (also gzipped), a Parquet file, a workbook, or standard input for `-`."""
+def is_live(path: str) -> bool:
+    """Whether rows are still to come and can be read only once: standard input (`-`), a named pipe, a device.
+
+    >>> is_live("-"), is_live(__file__), is_live("/nowhere")
+    (True, False, False)
+    """
     if path == "-":
-        return csv_rows("standard input", sys.stdin.buffer)
+        return True
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except OSError:  # which opening it will explain
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def open_rows(path: str, *, growing: bool = False) -> Rows:
+    """Open a CSV (also gzipped), a Parquet file, a workbook, or standard input for `-`.
+
+    Args:
+        path: the file.
+        growing: whether more is expected: a last line without its newline is then left for later, since it may be half
+            a line. A live source always is growing.
+    """
+    growing = growing or is_live(path)
+    if path == "-":
+        return csv_rows("standard input", sys.stdin.buffer, growing=growing)
     suffix = Path(path).suffix.lower()
     if suffix in (".parquet", ".xlsx", ".xls"):
         return _table_rows(Path(path))
     file = _open_binary(path)
     try:
-        return replace(csv_rows(path, file), file=file)
+        return replace(csv_rows(path, file, growing=growing), file=file)
     except BaseException:
         file.close()
         raise
@@ -193,27 +218,37 @@ def count_rows(path: str) -> int:
     """About how many rows a file has: its rows, or its lines below the header; 0 where to count is to read."""
     suffix = Path(path).suffix.lower()
     if suffix == ".parquet":
-        with needs("reading Parquet files", extra="cli"):
-            import polars as pl
+        from driftgp.data.tables import parquet_rows
 
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        return parquet_rows(Path(path))
     if suffix in (".xlsx", ".xls"):
         return 0
     with _open_binary(path) as file:
         try:
-            return max(sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) - 1, 0)
+            return max(_count_lines(file, _COUNTED if path.lower().endswith(".gz") else math.inf) - 1, 0)
         except (OSError, EOFError, zlib.error):  # damaged: reading it row by row will say where
             return 0
 
 
-def csv_rows(place: str, stream: Iterable[bytes] | IO[bytes]) -> Rows:
-    r"""Rows of CSV text, each given out as soon as its line is there.
+def _count_lines(file: IO[bytes], most: float) -> int:
+    """Lines of a file; 0 where it has more bytes than are worth to be read for that."""
+    lines = 0
+    while block := file.read(1 << 20):
+        lines, most = lines + block.count(b"\n"), most - len(block)
+        if most < 0:
+            return 0
+    return lines
+
+
+def csv_rows(place: str, stream: Iterable[bytes] | IO[bytes], *, growing: bool = False) -> Rows:
+    r"""Rows of CSV text, each given out as soon as its line is there; of a `growing` one, its newline too.
 
     >>> rows = csv_rows("here", [b"a,b\n", b"1,2\n", b"\n", b"3,4\n"])
     >>> rows.header, list(rows)
     (('a', 'b'), [Row(line=2, cells=('1', '2')), Row(line=4, cells=('3', '4'))])
     """
-    source = _CSV(place, stream)
+    remarks: list[str] = []
+    source = _CSV(place, _Lines(place, stream, growing, remarks.append))
     first = next(source, None)
     if first is None:
         raise ValueError(f"{place} is empty: expected a header and rows under it")
@@ -221,15 +256,14 @@ def csv_rows(place: str, stream: Iterable[bytes] | IO[bytes]) -> Rows:
     doubled = [name for name in header if header.count(name) > 1]
     if doubled:
         raise ValueError(f"{place}, line {first.line}: the header has {doubled[0]!r} twice")
-    return Rows(place, header, source)
+    return Rows(place, header, source, remarks=remarks)
 
 
 class _CSV(Iterator[Row]):
     """Rows of a stream of lines; an iterator that outlives its own errors."""
 
-    def __init__(self, place: str, stream: Iterable[bytes] | IO[bytes]) -> None:
-        self.place = place
-        self.lines = _Lines(place, stream)
+    def __init__(self, place: str, lines: _Lines) -> None:
+        self.place, self.lines = place, lines
         self.rows = csv.reader(self.lines, strict=True)
 
     def __next__(self) -> Row:
@@ -239,20 +273,32 @@ class _CSV(Iterator[Row]):
                 cells = next(self.rows)
             except csv.Error as error:
                 self.rows = csv.reader(self.lines, strict=True)  # the old one is in the middle of a cell
+                if self.lines.left:  # the cell ends with the line that was left for later
+                    raise StopIteration from error
                 raise ValueError(f"{self.place}, line {line} cannot be read as CSV: {error}") from error
             if cells and not (len(cells) == 1 and not cells[0].strip()):
                 return Row(line, tuple(cells))
 
 
 class _Lines(Iterator[str]):
-    def __init__(self, place: str, stream: Iterable[bytes] | IO[bytes]) -> None:
-        self.place, self.stream, self.number = place, iter(stream), 0
+    """Lines as text. After damage there is no next line: what follows would be read from the middle of something."""
+
+    def __init__(
+        self, place: str, stream: Iterable[bytes] | IO[bytes], growing: bool, remark: Callable[[str], None]
+    ) -> None:
+        self.place, self.growing, self.remark = place, growing, remark
+        self.number, self.ended, self.left = 0, False, False
+        lines = iter(stream)
+        # `readline` with a limit, where there is one: a line without an end would fill the memory
+        self.read = getattr(stream, "readline", lambda _most: next(lines, b""))
 
     def __next__(self) -> str:
-        try:
-            line = next(self.stream)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{self.place} is damaged after line {self.number}: {error}") from error
+        line = b"" if self.ended else self._bytes()
+        if line and not line.endswith(b"\n") and line.strip():
+            self._torn()
+        if not line or self.left:
+            self.ended = True
+            raise StopIteration
         self.number += 1
         try:
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
@@ -260,6 +306,29 @@ class _Lines(Iterator[str]):
             raise ValueError(
                 f"{self.place}, line {self.number} is not UTF-8 text: byte {error.start + 1} of it"
             ) from error
+
+    def _bytes(self) -> bytes:
+        try:
+            line: bytes = self.read(LONGEST_LINE + 1)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            self.ended = True
+            raise ValueError(f"{self.place} is damaged after line {self.number}: {error}") from error
+        if len(line) > LONGEST_LINE:
+            self.ended = True
+            raise ValueError(
+                f"{self.place}, line {self.number + 1} is longer than {LONGEST_LINE >> 20} MiB, the most that a row "
+                "may have: check that the file is CSV text with one row per line"
+            )
+        return line
+
+    def _torn(self) -> None:
+        """Say what is done with a last line that has no newline, and may be half a line."""
+        place = f"{self.place}, line {self.number + 1}: the last line has no newline"
+        self.left = self.growing
+        if self.growing:
+            self.remark(f"{place} and may be half a row: it was left for the next run")
+        else:
+            self.remark(f"{place}: it was read as it is")
 
 
 def _table_rows(path: Path) -> Rows:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +31,9 @@ WORKBOOKS = (".xlsx", ".xls")
 TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y", "%m/%d/%Y %H:%M")
 SERIAL_1970, SERIAL_2100 = 25569, 73051  # 1 January of these years, counted as a spreadsheet counts days
 FIRST_ROW = 2  # the header is row 1, as a spreadsheet counts
+# What is read whole has to fit into memory several times over: more than this is refused before anything is read.
+MOST_BYTES = 1 << 31  # of a workbook or an archive, unpacked
+MOST_CELLS = 1 << 28  # of a Parquet file
 
 
 class _Named(Protocol):
@@ -111,6 +116,7 @@ class Table:
 def read_table(path: Path, sheet: str | None = None, columns: Collection[str] | None = None) -> Table:
     """Read a CSV (also gzipped), a Parquet file or a sheet of a workbook, whole or the `columns` named."""
     with _named_errors(path):
+        _refuse_too_large(path)
         if path.suffix.lower() in WORKBOOKS:
             return _read_sheet(path, sheet, columns)
         if path.suffix.lower() == ".parquet":
@@ -120,6 +126,35 @@ def read_table(path: Path, sheet: str | None = None, columns: Collection[str] | 
             header = pl.read_csv(path, infer_schema=False, n_rows=0).columns
             cells = pl.read_csv(path, infer_schema=False, columns=_wanted(header, columns))
         return _table(path, None, header, cells)
+
+
+def _refuse_too_large(path: Path) -> None:
+    """Refuse a file that says itself, or shows on being unpacked, that it is too large to be read whole."""
+    suffix, instead = path.suffix.lower(), "write it as CSV, which driftgp run reads row by row"
+    if suffix == ".parquet":
+        rows, width = parquet_rows(path), len(pl.read_parquet_schema(path))
+        if rows * max(width, 1) > MOST_CELLS:
+            raise ValueError(f"{path} has {rows} rows of {width} columns, more than {MOST_CELLS} cells: {instead}")
+    if _unpacked(path) > MOST_BYTES:
+        raise ValueError(f"{path} unpacks to more than {MOST_BYTES >> 20} MiB: {instead}")
+
+
+def parquet_rows(path: Path) -> int:
+    """Rows that a Parquet file says it has."""
+    return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+
+
+def _unpacked(path: Path) -> int:
+    """Bytes of a workbook or an archive once it is unpacked; 0 where nothing is packed."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return sum(part.file_size for part in archive.infolist())
+    size = 0
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path, "rb") as file:
+            while size <= MOST_BYTES and (block := file.read(1 << 20)):
+                size += len(block)
+    return size
 
 
 def _as_text(table: pl.DataFrame) -> pl.DataFrame:
@@ -144,7 +179,7 @@ def _named_errors(path: Path) -> Iterator[None]:
     """Turn what the parsers raise on a damaged file, a panic included, into an error that names the file."""
     try:
         yield
-    except (pl.exceptions.PolarsError, fastexcel.FastExcelError) as error:
+    except (pl.exceptions.PolarsError, fastexcel.FastExcelError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise _unreadable(path, error) from error
     except OSError as error:
         if error.errno is not None:  # the system's own refusal, such as a lack of permission, says it better

@@ -10,12 +10,13 @@ import numpy as np
 from driftgp import checkpoint
 from driftgp.features import Features, History
 from driftgp.model import Model, State
+from driftgp.runner.clock import Clock
 from driftgp.runner.models import build_model
 from driftgp.runner.schema import Sample
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import DEFAULT, SECONDS, Settings
 from driftgp.runner.stack import Seat, Stacks
-from driftgp.runner.stored import number, numbers, positive
+from driftgp.runner.stored import numbers, positive
 from driftgp.runner.work import Answer, Received, Said, Waiting, Work
 from driftgp.wrappers import Watched
 
@@ -37,7 +38,7 @@ class Lane:
         self.batch: list[tuple[list[float], float]] = []
         self.intervals: list[float] = []  # until the model starts
         self.unit = 1.0  # the usual time between rows
-        self.last = math.nan  # time of the last row
+        self.clock = Clock()
         self.scores = Scores()
         self.model: Model | None = None
         self.issued: np.ndarray | None = None  # forecasts of the rows in `waiting`, where the horizon is more than 1
@@ -56,9 +57,9 @@ class Lane:
             y,
             [sample.clock for sample in samples],
         )
-        interval = self._since(at)
+        interval, jumps = self.clock.since(at)
         gaps = np.isnan(X).any(1)
-        flags = self._remarks(y, gaps, interval)
+        flags = self._remarks(y, gaps, interval, jumps)
         interval = np.maximum(interval, 0.0)
         ready = slice(len(samples) - len(X), None)  # the rows before have not enough of a past
         rows = self.waiting.then(Waiting(X, y[ready], interval[ready]))
@@ -69,13 +70,7 @@ class Lane:
             self._blob = b""
         return Received(work, gaps[len(gaps) - len(work.y) :], flags)
 
-    def _since(self, at: np.ndarray) -> np.ndarray:
-        """Time since the latest row so far, negative where a row comes late."""
-        latest = np.fmax.accumulate(np.append(self.last, at))
-        self.last = float(latest[-1])
-        return at - latest[:-1]
-
-    def _remarks(self, y: np.ndarray, gaps: np.ndarray, interval: np.ndarray) -> list[list[str]]:
+    def _remarks(self, y: np.ndarray, gaps: np.ndarray, interval: np.ndarray, jumps: np.ndarray) -> list[list[str]]:
         """What is to be said of each row; counts of them."""
         missing, ready = np.isnan(y), len(y) - len(gaps)
         self.scores.rows += len(y)
@@ -86,6 +81,7 @@ class Lane:
             ("missing", np.flatnonzero(missing)),
             ("skipped" if self.settings.missing == "skip" else "carried", ready + np.flatnonzero(gaps)),
             ("unordered", np.flatnonzero(interval < 0.0)),
+            ("jump", np.flatnonzero(jumps)),
         )
         for remark, places in remarks:
             for place in places:
@@ -215,7 +211,7 @@ class Lane:
             "batch": self.batch,
             "intervals": self.intervals,
             "unit": self.unit,
-            "last": self.last,
+            "clock": self.clock.to_json(),
             "scores": self.scores.to_json(),
             "started": self.model is not None,
         }
@@ -241,7 +237,7 @@ class Lane:
         lane.waiting = Waiting(X, *(np.array(numbers(values, len(X))) for values in (y, interval)))
         lane.batch = [(numbers(x, D), numbers([y])[0]) for x, y in stored["batch"]]
         lane.intervals, lane.unit = numbers(stored["intervals"]), positive(stored["unit"])
-        lane.last = number(stored["last"])
+        lane.clock = Clock.from_json(stored["clock"])
         lane.scores = Scores.from_json(stored["scores"])
         if stored["started"]:
             lane._restore_model(*parts)
