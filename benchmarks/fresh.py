@@ -49,11 +49,11 @@ def fresh(rounds: int, sizes: list[list[int]]) -> list[Row]:
     firsts: dict[Size, list[list[float]]] = {Size(*size): [] for size in sizes}
     for i in range(rounds + 1):
         for name, program in IMPORTS.items():
-            (seconds,) = _run(IMPORT.format(program))
+            (seconds,) = printed(IMPORT.format(program))
             if i:  # the first round reads the disk
                 found[name].append(seconds)
         for size, values in firsts.items():
-            values.append(_run(FIRST.format(tuple(size))))
+            values.append(printed(FIRST.format(tuple(size))))
     rows: list[Row] = [{"name": name, "how": "import", "seconds": seconds} for name, seconds in found.items()]
     for size, values in firsts.items():
         cpu, peak = (list(column) for column in zip(*values[1:], strict=True))
@@ -62,7 +62,8 @@ def fresh(rounds: int, sizes: list[list[int]]) -> list[Row]:
     return rows
 
 
-def _run(program: str) -> list[float]:
+def printed(program: str) -> list[float]:
+    """The numbers that a program prints in a process of its own."""
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
     return [float(line) for line in done.stdout.split()]

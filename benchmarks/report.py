@@ -30,7 +30,7 @@ def markdown(kept: dict[str, Any]) -> str:
     sections = [
         _text("head"),
         "Made by (in brackets the load of the machine at the start):\n\n" + made,
-        _table(["", ""], [[name, value] for name, value in kept["machine"].items()]),
+        table(["", ""], [[name, value] for name, value in kept["machine"].items()]),
         "## What must be shown",
         _figures(rows),
         "## The default model\n\n" + _text("default"),
@@ -62,7 +62,8 @@ def _text(name: str) -> str:
     return (TEXTS / f"{name}.md").read_text(encoding="utf-8")
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Markdown, numbers to the right of the first column."""
     lines = list(lines)
     if not lines:
         return ""
@@ -115,7 +116,7 @@ def _figures(rows: Sequence[Row]) -> str:
             return [f"`{figure.name}`", value, NOTHING, NOTHING]
         return [f"`{figure.name}`", value, f"{'≥' if figure.least else '≤'} {target:g}", _verdict(figure)]
 
-    return _table(["figure", "value", "target", ""], map(line, figures(rows)))
+    return table(["figure", "value", "target", ""], map(line, figures(rows)))
 
 
 def _verdict(figure: Figure) -> str:
@@ -144,14 +145,14 @@ def _default(rows: Sequence[Row]) -> str:
         ["scikit-learn: partial_fit of 1000 rows", *adapter("scikit-learn", "adapter")],
         ["the same model by `prequential`", *adapter("scikit-learn", "direct")],
     ]
-    return _table(["µs of CPU per row; M, T, D:", *map(str, DEFAULTS)], lines)
+    return table(["µs of CPU per row; M, T, D:", *map(str, DEFAULTS)], lines)
 
 
 def _calls(rows: Sequence[Row]) -> str:
     there = [row for row in rows if row.get("group") == "call" and "microseconds" in row]
     lines = [[row["name"], measured(row["microseconds"])] for row in there]
     return (
-        f"Where the time of a call goes, for a bare AGP at ({TOY}):\n\n" + _table(["", "µs per row"], lines)
+        f"Where the time of a call goes, for a bare AGP at ({TOY}):\n\n" + table(["", "µs per row"], lines)
         if lines
         else ""
     )
@@ -174,7 +175,7 @@ def _ratios(rows: Sequence[Row]) -> str:
         **{f"{name} by calls / in `prequential`": (of(name, "calls"), of(name, "prequential")) for name in OURS[1:]},
     }
     lines = [[name, *(_against(above(size), below(size)) for size in GRID)] for name, (above, below) in pairs.items()]
-    return _table(["M, T, D", *map(str, GRID)], [line for line in lines if set(line[1:]) != {NOTHING}])
+    return table(["M, T, D", *map(str, GRID)], [line for line in lines if set(line[1:]) != {NOTHING}])
 
 
 def _engines(rows: Sequence[Row]) -> str:
@@ -186,7 +187,7 @@ def _engines(rows: Sequence[Row]) -> str:
         lines.append(
             [f"{size}", measured(row["microseconds"]), measured(native), _against(row["microseconds"], native)]
         )
-    return _table(["M, T, D", "NumPy engine, µs per row", "C++ engine, µs per row", "ratio"], lines)
+    return table(["M, T, D", "NumPy engine, µs per row", "C++ engine, µs per row", "ratio"], lines)
 
 
 def _fleet(rows: Sequence[Row]) -> str:
@@ -214,7 +215,7 @@ def _fleet(rows: Sequence[Row]) -> str:
         "", "all cores / one model", "one core / all cores", "CPU / that of one model", "one model, µs per row",
         "fleet, one row per key", "eight rows per key", "a tenth of the keys", "kB per key", "kB stored", "process, MB",
     ]  # fmt: skip
-    return _table(head, lines)
+    return table(head, lines)
 
 
 def _stored(rows: Sequence[Row]) -> str:
@@ -223,7 +224,7 @@ def _stored(rows: Sequence[Row]) -> str:
         for row in rows
         if row.get("group") == "stored" and "stored" in row
     ]
-    return _table(["default model; M, T, D", "kB per key in memory", "kB per key stored"], lines)
+    return table(["default model; M, T, D", "kB per key in memory", "kB per key stored"], lines)
 
 
 def _lengths(rows: Sequence[Row]) -> str:
@@ -234,15 +235,15 @@ def _lengths(rows: Sequence[Row]) -> str:
         cells = [measured(first), measured(row["microseconds"]), _against(row["microseconds"], first)]
         lines.append([f"{row['name']}, {row['samples']} samples", *cells])
     moved, stayed = (find(rows, group="exchange", how=how) or {} for how in ("exchanges", "stays"))
-    table = _table(["", "first tenth, µs per row", "last tenth", "ratio"], lines)
+    text = table(["", "first tenth, µs per row", "last tenth", "ratio"], lines)
     if moved and stayed:
         size = f"({moved['M']}, {moved['T']}, {moved['D']})"
-        table += (
+        text += (
             f"\n\nfast-AGP at {size}: {measured(moved['microseconds'])} µs for a step that exchanges a point "
             f"(at {moved['exchanged']:.0%} of the samples of that stream), {measured(stayed['microseconds'])} µs for "
             f"one that does not (an exchange at {stayed['exchanged']:.0%})."
         )
-    return table
+    return text
 
 
 def _others(rows: Sequence[Row], size: Size) -> str:
@@ -270,7 +271,7 @@ def _others(rows: Sequence[Row], size: Size) -> str:
 
     there.sort(key=lambda row: spread(row["microseconds"]).median)
     head = ["", "", "times AGP in `prequential`", "µs per row", "MSE", "state, MB", "process, MB"]
-    return f"### (M, T, D) = ({size})\n\n" + _table(head, map(line, there))
+    return f"### (M, T, D) = ({size})\n\n" + table(head, map(line, there))
 
 
 def _absolute(rows: Sequence[Row]) -> str:
@@ -279,7 +280,7 @@ def _absolute(rows: Sequence[Row]) -> str:
         [f"{name}, {how}", *(measured(times(rows, group="grid", name=name, how=how, size=size)) for size in GRID)]
         for name, how in pairs
     ]
-    return _table(["µs of CPU per row; M, T, D:", *map(str, GRID)], lines)
+    return table(["µs of CPU per row; M, T, D:", *map(str, GRID)], lines)
 
 
 def _failures(rows: Sequence[Row]) -> str:

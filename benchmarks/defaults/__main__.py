@@ -1,0 +1,100 @@
+"""Measure the default model on ten streams, and write the tables of docs/defaults.md.
+
+Without options: the default at all efforts, all parts, then the tables. The figures of version 0.1 and of the rivals
+are kept in `results/` and need not be measured again. Data are looked for where DRIFTGP_DATA says. The default of
+version 0.1 is measured by the same lines, in an environment with JAX:
+
+    git worktree add ../driftgp-0.1 7db0cb4 && pip install --no-deps --editable ../driftgp-0.1
+    python -m benchmarks.defaults --baseline
+"""
+
+import argparse
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.defaults import score, store
+from benchmarks.defaults.score import EFFORTS, Followed
+from benchmarks.defaults.streams import TEN, stream
+
+PART_NAMES = ("fried", "onehot", "wild", "jump", "late", "long", "toy", "zones", "cost", "fresh", "bytes")
+BY_EFFORT = ("cost", "fresh", "bytes")  # parts that measure all efforts at once
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.defaults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--scores", nargs="*", choices=EFFORTS, metavar="EFFORT", help="the default on the ten streams")
+    parser.add_argument("--rivals", nargs="*", metavar="RIVAL", help="the rivals on the ten streams, an hour of CPU")
+    parser.add_argument("--baseline", action="store_true", help="the default of version 0.1, which must be installed")
+    parser.add_argument("--part", nargs="+", choices=PART_NAMES, metavar="PART", help=", ".join(PART_NAMES))
+    parser.add_argument("--effort", default="medium", choices=EFFORTS, help="effort of the parts that measure one")
+    parser.add_argument("--streams", nargs="+", choices=TEN, default=TEN, metavar="STREAM", help=", ".join(TEN))
+    parser.add_argument("--tables", action="store_true", help="measure nothing: write the tables")
+    parser.add_argument("--page", type=Path, default=Path("docs/defaults.md"))
+    chosen = parser.parse_args()
+    everything = not (chosen.tables or chosen.baseline or chosen.part) and chosen.scores is chosen.rivals is None
+    if chosen.baseline:
+        if not score.OLD:
+            parser.error("--baseline measures version 0.1, and a later one is installed: see --help")
+        measure("baseline", ["version 0.1"], chosen.streams, lambda _, name: score.follow(stream(name)))
+        return
+    if everything or chosen.scores is not None:
+        measure(
+            "default", chosen.scores or EFFORTS, chosen.streams, lambda effort, name: score.follow(stream(name), effort)
+        )
+    if chosen.rivals is not None:
+        from benchmarks.defaults.rivals import RIVALS, follow
+
+        measure("rivals", chosen.rivals or RIVALS, chosen.streams, lambda rival, name: follow(rival, stream(name)))
+    for name in PART_NAMES if everything else chosen.part or ():
+        part(name, chosen.effort, chosen.streams)
+    if everything or chosen.tables:
+        from benchmarks.defaults import tables
+
+        print(tables.write(chosen.page))
+
+
+def measure(source: str, methods: Iterable[str], names: Iterable[str], follow: Callable[[str, str], Followed]) -> None:
+    """Score methods on streams, one after another, and keep each figure when it is there."""
+    for method in methods:
+        for name in names:
+            found = score.scores(follow(method, name))
+            store.add(source, method, {name: found})
+            print(f"{method}, {name}: {_said(found)}", flush=True)
+
+
+def part(name: str, effort: str, names: Iterable[str]) -> None:
+    """Measure and keep one part; efforts other than medium under a name of their own."""
+    from benchmarks.defaults import cases, cost, disturbed
+
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "fried": lambda: cases.fried(effort),
+        "onehot": lambda: cases.one_hot(effort),
+        "wild": lambda: disturbed.wild(effort, list(names)),
+        "jump": lambda: disturbed.jump(effort, list(names)),
+        "late": lambda: cases.late(effort),
+        "long": lambda: cases.long(effort),
+        "toy": lambda: cases.toy(effort),
+        "zones": lambda: cases.load(effort),
+        "cost": cost.cost,
+        "fresh": cost.fresh,
+        "bytes": cost.size,
+    }
+    found = parts[name]()
+    store.add("parts", name if effort == "medium" or name in BY_EFFORT else f"{name}, {effort}", found)
+    for key, figures in found.items():
+        print(f"{name}, {key}: {_said(figures)}", flush=True)
+
+
+def _said(figures: Any) -> str:
+    """Figures as one line."""
+    if not isinstance(figures, dict):
+        return f"{figures:.4g}" if isinstance(figures, float) else str(figures)
+    return ", ".join(f"{key} {_said(value)}" for key, value in figures.items())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""The tables of docs/defaults.md, from the figures that are kept."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.defaults import store
+from benchmarks.defaults.bars import BASELINE, OURS, Kept, bars, kept, mean_rank, names_of
+from benchmarks.defaults.cost import INPUTS, KEY
+from benchmarks.defaults.streams import TEN
+from benchmarks.report import number, table
+
+BEGIN, END = "<!-- figures: python -m benchmarks.defaults -->", "<!-- end of figures -->"
+NOTHING = "–"
+
+
+def write(page: Path) -> str:
+    """Put the tables between the marks of a page; the page without marks stays as it is."""
+    text = markdown()
+    before = page.read_text(encoding="utf-8")
+    if BEGIN not in before or END not in before:
+        raise ValueError(f"{page} has no lines {BEGIN!r} and {END!r}: put them where the tables belong")
+    head, _, rest = before.partition(BEGIN)
+    page.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    return text
+
+
+def markdown() -> str:
+    """All tables that there are figures for."""
+    found = kept()
+    sections = [
+        _commands(),
+        "### What must be shown\n\n" + table(["", "found", "bar", ""], _bars(found)),
+        *_by_stream(found),
+        *(section for name, part in PARTS.items() if (section := _part(name, part))),
+        _costs(),
+    ]
+    return "\n\n".join(filter(None, sections)) + "\n"
+
+
+def _commands() -> str:
+    lines = dict.fromkeys(command for source in store.SOURCES for command in store.commands(source))
+    return "```sh\n" + "\n".join(lines) + "\n```"
+
+
+def _bars(found: Kept) -> Iterable[list[str]]:
+    for bar in bars(found):
+        said = NOTHING if bar.target is None else f"{bar.sign.replace('<=', '≤').replace('>=', '≥')} {bar.target:g}"
+        verdict = "" if bar.target is None else "met" if bar.ok else "not met"
+        yield [bar.name, number(bar.value) if bar.value >= 0 else f"{bar.value:.3f}", said, verdict]
+
+
+# ---- all methods, all streams ----------------------------------------------------------------------------------------
+
+
+def _by_stream(found: Kept) -> list[str]:
+    """A table for each score: the first line absolute, the others against it."""
+    return [
+        _against(found, "mse", "MSE / that of version 0.1's default", _ratio, _geometric),
+        _against(found, "nlpd", "NLPD − that of version 0.1's default", _difference, _arithmetic),
+        _against(found, "crps", "CRPS / that of version 0.1's default", _ratio, _geometric),
+        _plain(found, "Coverage of the 95 % interval, % (least of any 500 rows)", _coverage),
+        _plain(found, "Coverage of the 50 % and the 80 % interval, %", _inner),
+        _plain(found, "µs of CPU per row, refits included", lambda scores: number(scores["microseconds"])),
+    ]
+
+
+def _ratio(value: float, base: float) -> float:
+    return value / base
+
+
+def _difference(value: float, base: float) -> float:
+    return value - base
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def _arithmetic(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
+def _against(
+    found: Kept,
+    score: str,
+    title: str,
+    compare: Callable[[float, float], float],
+    average: Callable[[Sequence[float]], float],
+) -> str:
+    base = found[BASELINE]
+    lines = [[f"{BASELINE}, absolute", *(number(base[name][score]) for name in TEN), "", ""]]
+    for method in names_of(found):
+        values = [compare(found[method][name][score], base[name][score]) for name in TEN if name in found[method]]
+        whole = len(values) == len(TEN)
+        cells = [_cell(found, method, name, lambda s, n: f"{compare(s[score], base[n][score]):.3f}") for name in TEN]
+        mean = f"{average(values):.3f}" if whole else NOTHING
+        lines.append([method, *cells, mean, f"{mean_rank(found, method, score):.1f}" if whole else NOTHING])
+    return f"### {title}\n\n" + table(["", *TEN, "mean", "mean rank"], lines)
+
+
+def _plain(found: Kept, title: str, show: Callable[[dict[str, float]], str]) -> str:
+    lines = [
+        [method, *(_cell(found, method, name, lambda scores, _: show(scores)) for name in TEN)]
+        for method in names_of(found)
+    ]
+    return f"### {title}\n\n" + table(["", *TEN], lines)
+
+
+def _cell(found: Kept, method: str, name: str, show: Callable[[dict[str, float], str], str]) -> str:
+    return show(found[method][name], name) if name in found[method] else NOTHING
+
+
+def _coverage(scores: dict[str, float]) -> str:
+    return f"{100 * scores['coverage_95']:.1f} ({100 * scores['worst_window']:.0f})"
+
+
+def _inner(scores: dict[str, float]) -> str:
+    return f"{100 * scores['coverage_50']:.1f}, {100 * scores['coverage_80']:.1f}"
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+class Part:
+    """How the figures of a part are shown: its title, its columns, and a function from a key and figures to cells."""
+
+    def __init__(self, title: str, head: Sequence[str], cells: Callable[[Any], list[str]]) -> None:
+        self.title, self.head, self.cells = title, head, cells
+
+
+def _numbers(*keys: str) -> Callable[[Any], list[str]]:
+    return lambda figures: [number(figures[key]) if key in figures else NOTHING for key in keys]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f}"
+
+
+PARTS: dict[str, Part] = {
+    "wild": Part(
+        "One wild cell (50 standard deviations): MSE of the next 50 rows / undisturbed",
+        ["", "target", "worst place", "and its lags", "worst place", "input", "worst place", "row of the wild input"],
+        _numbers("target", "target_worst", "lags", "lags_worst", "input", "input_worst", "row"),
+    ),
+    "jump": Part(
+        "A level that jumps by 10 standard deviations: rows until the error is back within 20 %",
+        ["", "median", "most", "at each place"],
+        lambda row: [*_numbers("median", "most")(row), ", ".join(map(str, row["rows"]))],
+    ),
+    "onehot": Part(
+        "CT load from three lags and 24 one-hot hours", ["", "MSE", "NLPD", "CRPS"], _numbers("mse", "nlpd", "crps")
+    ),
+    "late": Part(
+        "Labels that come 24 rows late",
+        ["", "MSE / persistence with the same delay", "95 % interval, %"],
+        lambda row: [number(row["mse"] / row["persistence"]), _percent(row["coverage_95"])],
+    ),
+    "long": Part(
+        "CT load of all years",
+        ["", "MSE", "MSE / linear regression", "95 % interval, %", "µs per row", "most memory, MB"],
+        lambda row: [
+            number(row["mse"]),
+            number(row["mse"] / row["linear"]),
+            _percent(row["coverage_95"]),
+            number(row["microseconds"]),
+            number(row["bytes"] / 1e6),
+        ],
+    ),
+    "toy": Part("The paper's toy stream", ["", "MSE", "95 % interval, %"], lambda row: [
+        f"{row['mse']:.4f}", _percent(row["coverage_95"])
+    ]),
+    "zones": Part(
+        "Load of the eight zones with the paper's inputs",
+        ["", "MSE", "/ the better of AGP and fast-AGP", "95 % interval, %"],
+        lambda row: [number(row["mse"]), number(row["mse"] / row["beyond"]), _percent(row["coverage_95"])],
+    ),
+}  # fmt: skip
+
+
+def _part(name: str, part: Part) -> str:
+    figures = store.read("parts").get(name, {})
+    if not figures:
+        return ""
+    return f"### {part.title}\n\n" + table(part.head, [[key, *part.cells(row)] for key, row in figures.items()])
+
+
+def _costs() -> str:
+    """What each effort costs: one line for each figure."""
+    parts = store.read("parts")
+    cost, fresh, size = (parts.get(name, {}) for name in ("cost", "fresh", "bytes"))
+    efforts = [effort for effort in OURS if effort in fresh or effort in size]
+    lines = []
+    for name, row in cost.items():
+        lines.append([f"{name}: cost per row / {KEY}", *(f"{row[effort]['ratio']:.2f}" for effort in efforts)])
+        slow = (row[effort]["slowest_row"] / row[effort]["median_row"] for effort in efforts)
+        lines.append([f"{name}: slowest row / median", *map(number, slow)])
+    if fresh:
+        seconds = (number(fresh[effort]["seconds"]) for effort in efforts)
+        lines.append(["CPU s of a fresh process until its first prediction, 8 inputs", *seconds])
+    for D in map(str, INPUTS) if size else ():
+        cells = (f"{size[effort][D]['memory'] / 1e3:.0f} ({size[effort][D]['stored'] / 1e3:.0f})" for effort in efforts)
+        lines.append([f"KB per key in memory (stored), {D} inputs", *cells])
+    return "### Cost\n\n" + table(["", *efforts], lines) if lines else ""
