@@ -53,7 +53,7 @@ def test_a_state_shows_its_fields_and_refuses_a_record_of_another_layout():
     assert state.U.shape == (4, 1)
     with pytest.raises(AttributeError):
         _ = state.colour
-    with pytest.raises(ValueError, match="record must be one of AGP for 1 inputs and 1 outputs; its layout is another"):
+    with pytest.raises(ValueError, match="state must be one of AGP for 1 inputs and 1 outputs; its layout is another"):
         AGP(inducing=5, window=12).predict(state, [[0.5]])
 
 

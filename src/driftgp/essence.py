@@ -15,7 +15,6 @@ import numpy as np
 
 from driftgp import gate
 from driftgp.model import Layout, Model, State
-from driftgp.records import entries
 
 WORD = np.dtype("<u8")  # in files; every field of a record is one or more of these
 
@@ -43,7 +42,8 @@ class Essence:
         self.dtype, self.essential = _essential(model, layout)
         self.size = int(np.count_nonzero(self.essential))
         self.rest = self.essential.size - self.size
-        self._scratch = State(model, layout, np.zeros((), self.dtype))
+        self._derived = gate.derived_fields(model, self.dtype)
+        self._scratch = State.zeros(model, layout)
         self._words = words_of(self._scratch.record.reshape(1))[0]
         self._engine = self._scratch.engine()
 
@@ -58,11 +58,11 @@ class Essence:
     def join(self, essential: np.ndarray, difference: np.ndarray | None, digest: str | None) -> Joined:
         """Put one record from outside together, once it is through the gate.
 
-        Where the digest shows that this machine rounds differently, the derived fields are what it computes. Without a
-        digest nobody asks.
+        Where the digest shows that this machine rounds differently, or where the derived fields do not follow from the
+        others, they are what this machine computes. Without a digest nobody asks.
         """
         self._take(essential)
-        gate.check(self._scratch)
+        gate.check(self.model, self._scratch.record)
         computed = self._complete(essential)
         made = self._words.copy()
         if difference is not None:
@@ -70,11 +70,16 @@ class Essence:
         exact = digest is None or digest_of(made) == digest
         if not exact and not computed:
             raise ValueError("state cannot be completed on this machine: its matrices have no factor here")
+        if exact and difference is not None and difference.any():
+            exact = gate.follows(self._derived, self._record(made), self._scratch.record if computed else None)
         return Joined(made if exact else self._words.copy(), exact)
 
     def state(self, words: np.ndarray) -> State:
-        """The state that has these words, a copy, once it is through the gate."""
-        return gate.admitted(self.model, self.layout, words.copy().view(self.dtype).reshape(()))
+        """The state that has these words, a copy; they are those of `join`, and so through the gate."""
+        return State.own(self.model, self.layout, self._record(words.copy()))
+
+    def _record(self, words: np.ndarray) -> np.ndarray:
+        return words.view(self.dtype).reshape(())
 
     def _take(self, essential: np.ndarray) -> None:
         self._words[self.essential] = essential
@@ -99,11 +104,9 @@ def _essential(model: Model, layout: Layout) -> tuple[np.dtype, np.ndarray]:
     """Layout of the records, and which of their words are essential."""
     dtype = gate.record_dtype(model, layout)
     essential = np.ones(dtype.itemsize // WORD.itemsize, bool)
-    derived = set(model.derived())
-    for field in entries(dtype):
-        if field.path in derived:
-            start = field.offset // WORD.itemsize
-            essential[start : start + field.numbers] = False
+    for field in gate.derived_fields(model, dtype):
+        start = field.offset // WORD.itemsize
+        essential[start : start + field.numbers] = False
     essential.flags.writeable = False
     return dtype, essential
 

@@ -1,30 +1,36 @@
-"""The one gate for states from outside: a checkpoint, a fleet's bytes, a state store.
+"""The one gate for states from outside: a checkpoint, a fleet's bytes, a state store, a pickle, a user's own record.
 
 What comes through has the layout of the model's records and numbers that a step could have left, so that no engine, and
-no C++, ever sees a count or a cursor that points beyond an array.
+no C++, ever sees a count or a cursor that points beyond an array. The fields that follow from the others do follow from
+them: no factor is of other points.
 """
 
 from typing import Any
 
 import numpy as np
 
-from driftgp.model import Layout, Model, State
-from driftgp.records import entries
+from driftgp.contract import Contract, Layout
+from driftgp.engine import engine
+from driftgp.records import Entry, entries
 
 # A record from outside may not be larger than this, in bytes, whatever its settings say.
 _LARGEST = 1 << 30
 # Rows of the warm-up that a state has behind it: nobody knows, and it was enough.
 _ROWS = 1 << 30
+# Share of a field's largest number by which rounding, sample after sample, may have moved it from what follows.
+_ROUNDING = 1e-3
 
 
-def admitted(model: Model, layout: Layout, record: np.ndarray) -> State:
-    """Return a record (of shape ()) from outside as a state of this model, or refuse it.
+def admitted(model: Contract, layout: Layout, record: np.ndarray) -> np.ndarray:
+    """Return a record (of shape ()) from outside if it can be a state of this model, or refuse it.
+
+    Where fields that follow from the others do not, the record that is returned is a copy in which they do.
 
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8)
     >>> state = model.init(np.zeros((0, 1)), np.zeros(0))
-    >>> admitted(model, state.layout, state.record).samples
-    0
+    >>> admitted(model, state.layout, state.record) is state.record
+    True
     """
     expected = record_dtype(model, layout)
     if record.dtype != expected or record.shape != ():
@@ -32,23 +38,64 @@ def admitted(model: Model, layout: Layout, record: np.ndarray) -> State:
             f"state is not one of {type(model).__name__} for {layout.inputs} inputs and {layout.columns} outputs: its "
             f"layout is another. Give the model that it was saved with"
         )
-    state = State(model, layout, record)
-    check(state)
-    return state
+    check(model, record)
+    fields = derived_fields(model, expected)
+    if not fields:
+        return record
+    again = np.array(record)
+    try:
+        with np.errstate(all="ignore"):
+            engine(model, layout.inputs, layout.columns).complete(again)
+    except (ArithmeticError, ValueError):
+        again = None  # type: ignore[assignment]
+    return record if follows(fields, record, again) else again
 
 
-def check(state: State) -> None:
+def check(model: Contract, record: np.ndarray) -> None:
     """Refuse numbers that no step could have left."""
     try:
-        state.model.check(state.view)
+        model.check(model.view(record))
     except ValueError as error:
-        name = type(state.model).__name__
         raise ValueError(
-            f"state is not one that {name} could have left: {error}. Take an older copy of it, or start anew with init"
+            f"state is not one that {type(model).__name__} could have left: {error}. Take an older copy of it, or "
+            "start anew with init"
         ) from error
 
 
-def record_dtype(model: Model, layout: Layout) -> np.dtype:
+def follows(fields: list[Entry], record: np.ndarray, again: np.ndarray | None) -> bool:
+    """Whether these fields of a record are those that were computed `again`, up to rounding.
+
+    Where they cannot be computed (None) nobody knows, and they are refused unless they are finite.
+    """
+    for field in fields:
+        value = _floats(record, field)
+        if again is None:
+            if not np.isfinite(value).all():
+                raise ValueError("state cannot be completed on this machine: its matrices have no factor here")
+            continue
+        expected = _floats(again, field)
+        finite = np.isfinite(expected)
+        if not np.array_equal(np.isfinite(value), finite):
+            return False
+        near = np.abs(value[finite] - expected[finite]) <= _ROUNDING * np.max(np.abs(expected[finite]), initial=0.0)
+        if not np.all(near):
+            return False
+    return True
+
+
+def derived_fields(model: Contract, dtype: np.dtype) -> list[Entry]:
+    """The fields of a record that follow from the others."""
+    derived = set(model.derived())
+    return [field for field in entries(dtype) if field.path in derived]
+
+
+def _floats(record: np.ndarray, field: Entry) -> np.ndarray:
+    """A field as a flat array, the record's own memory."""
+    start = field.offset // 8
+    return record.reshape(1).view(np.float64)[start : start + field.numbers]
+
+
+def record_dtype(model: Contract, layout: Layout) -> np.dtype:
     """Layout of this model's records, or a refusal if there can be no such record."""
     if layout.gaps != model.fills_gaps:
         raise ValueError(f"layout is not one of {type(model).__name__}: whether inputs may be NaN differs")

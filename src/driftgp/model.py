@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp import checks
+from driftgp import checks, gate
 from driftgp.contract import Contract, Layout, Units
 from driftgp.engine import Engine, engine
 from driftgp.predictions import Forecast
@@ -61,20 +61,21 @@ class State:
     __slots__ = ("layout", "model", "record", "view")
 
     def __init__(self, model: Model, layout: Layout, record: np.ndarray) -> None:
-        """Take a record (of shape ()) of this model's layout."""
-        expected = model.record_dtype(layout.inputs, layout.columns)
-        if record.dtype != expected or record.shape != ():
-            raise ValueError(
-                f"record must be one of {type(model).__name__} for {layout.inputs} inputs and {layout.columns} "
-                f"outputs; its layout is another: start the state with this model's init"
-            )
-        self.model, self.layout, self.record = model, layout, record
-        self.view = model.view(record)
+        """Take a record (of shape ()) from outside, through the gate: see `driftgp.gate`."""
+        self.model, self.layout, self.record = model, layout, gate.admitted(model, layout, record)
+        self.view = model.view(self.record)
+
+    @classmethod
+    def own(cls, model: Model, layout: Layout, record: np.ndarray) -> Self:
+        """A state of the library's own making: the record is taken as it is."""
+        state = cls.__new__(cls)
+        state.model, state.layout, state.record, state.view = model, layout, record, model.view(record)
+        return state
 
     @classmethod
     def zeros(cls, model: Model, layout: Layout) -> Self:
         """A state before it was started."""
-        return cls(model, layout, np.zeros((), model.record_dtype(layout.inputs, layout.columns)))
+        return cls.own(model, layout, np.zeros((), model.record_dtype(layout.inputs, layout.columns)))
 
     def engine(self) -> Engine:
         """The engine that runs the model on this state."""
@@ -82,11 +83,18 @@ class State:
 
     def of(self, model: Model) -> "State":
         """The same numbers in the hands of a model, which may be another one with the same layout of records."""
-        return self if model is self.model else State(model, self.layout, self.record)
+        if model is self.model:
+            return self
+        if self.record.dtype != model.record_dtype(self.layout.inputs, self.layout.columns):
+            raise ValueError(
+                f"state must be one of {type(model).__name__} for {self.layout.inputs} inputs and "
+                f"{self.layout.columns} outputs; its layout is another: start it with this model's init"
+            )
+        return State.own(model, self.layout, self.record)
 
     def copy(self) -> "State":
         """A state of its own with the same numbers."""
-        return State(self.model, self.layout, self.record.copy())
+        return State.own(self.model, self.layout, self.record.copy())
 
     def __getattr__(self, name: str) -> Any:
         if name in State.__slots__:
@@ -104,9 +112,10 @@ class State:
 
 def _restored(model: Model, layout: Layout, data: bytes) -> State:
     """A state from its bytes; the array is made anew, since an unpickled record ignores what is written to it."""
-    state = State.zeros(model, layout)
-    state.record[...] = np.frombuffer(data, state.record.dtype)[0]
-    return state
+    dtype = gate.record_dtype(model, layout)
+    if len(data) != dtype.itemsize:
+        raise ValueError(f"state must have {dtype.itemsize} bytes; got {len(data)}")
+    return State(model, layout, np.frombuffer(bytearray(data), dtype).reshape(()))
 
 
 # ---- checks of direct calls ------------------------------------------------------------------------------------------

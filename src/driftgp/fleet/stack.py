@@ -38,7 +38,7 @@ class Stack:
 
     def state(self, slot: int) -> State:
         """A copy of the state in a slot."""
-        return State(self.model, self.layout, self.record(slot).copy())
+        return State.own(self.model, self.layout, self.record(slot).copy())
 
     # ---- coming and going --------------------------------------------------------------------------------------------
 

@@ -255,4 +255,6 @@ class Lane:
             raise ValueError("the checkpoint is damaged: a model in it is not that of its series")
         self.model, self._restored, self._blob = state.model, state, blob
         if h > 1:
+            if not np.isfinite(np.frombuffer(issued, "<f8")).all():
+                raise ValueError("the checkpoint is damaged: a forecast in it is not finite")
             self.issued = np.frombuffer(issued, dtype).astype(dtype.newbyteorder("="))

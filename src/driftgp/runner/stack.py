@@ -35,7 +35,7 @@ class Stack:
 
     def state(self, slot: int) -> State:
         """The state of a series, which changes with it; to be asked for again once another series was admitted."""
-        return State(self.model, self.layout, self._records[slot : slot + 1].reshape(()))
+        return State.own(self.model, self.layout, self._records[slot : slot + 1].reshape(()))
 
     def start(self, slot: int, X: np.ndarray, y: np.ndarray) -> None:
         """Start a series from a warm-up batch, N×D and N."""
