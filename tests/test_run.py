@@ -527,7 +527,7 @@ def test_each_answer_comes_before_the_next_question():
             asked.append(line)
             yield line.encode()
 
-    runner = Runner(settings_from(NAIVE), csv_rows("a stream", lines()), live=True)
+    runner = Runner(settings_from(NAIVE), csv_rows("a stream", lines(), live=True), live=True)
     for count, _ in enumerate(runner.blocks(), start=1):
         assert len(asked) == 1 + count
 

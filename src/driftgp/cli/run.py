@@ -8,6 +8,7 @@ import stat
 import statistics
 import sys
 import time as clock
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,7 @@ ON_SCREEN = ("series", "rows", "predicted", "rmse", "mae", "coverage", "width", 
 OF_SERIES = ("series", "predicted", "relative", "rmse", "mae", "coverage", "alarms")
 SERIES_SHOWN = 20
 INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
+WRITTEN = "How the file is written: found from its rows; say it where that is not clear"
 NAMED = "Model by name: each of these means --model agp where no model is named"
 EVERY = 1000  # rows between checkpoints of a file; a live stream has one after every row
 
@@ -66,7 +68,9 @@ def picture(path: Path | None) -> Path | None:
 
 
 def run(
-    file: Annotated[str, typer.Argument(help="CSV (also .gz), Parquet or workbook; - for CSV from standard input.")],
+    file: Annotated[
+        str, typer.Argument(help="CSV (also .gz), JSON lines, Parquet or workbook; - for CSV from standard input.")
+    ],
     target: Annotated[str | None, typer.Option(help="Column to predict.", rich_help_panel=INPUTS)] = None,
     features: Annotated[
         str | None,
@@ -154,6 +158,21 @@ def run(
             "--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.", rich_help_panel=NAMED
         ),
     ] = None,
+    time_format: Annotated[
+        str | None,
+        typer.Option(
+            help="day-first, month-first, seconds, milliseconds (since 1970), or a format such as '%d/%m/%Y %H:%M'.",
+            rich_help_panel=WRITTEN,
+        ),
+    ] = None,
+    decimal: Annotated[str | None, typer.Option(help="Decimal mark: point or comma.", rich_help_panel=WRITTEN)] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Between cells: a character, or tab, semicolon, space.", rich_help_panel=WRITTEN)
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="Such as cp1252 or utf-16.", rich_help_panel=WRITTEN)] = None,
+    sheet: Annotated[
+        str | None, typer.Option(help="Sheet of a workbook that has several.", rich_help_panel=WRITTEN)
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -195,6 +214,7 @@ def run(
         if name not in ("file", "output", "plot", "checkpoint", "every", "config", "summary", "as_json")
         and value is not None
     }
+    _refuse_missing(file)
     from driftgp.data.rows import is_live, open_rows
     from driftgp.locks import locked
     from driftgp.runner import settings_from
@@ -206,7 +226,16 @@ def run(
     _one_part_each(file, output, {"--checkpoint": checkpoint, "--plot": plot, "--config": config})
     written = [path for path in (output, checkpoint) if path is not None and str(path) != "-"]
     began = clock.perf_counter()
-    with locked(*written), open_rows(file, growing=checkpoint is not None) as rows:
+    with (
+        locked(*written),
+        open_rows(
+            file,
+            growing=checkpoint is not None,
+            delimiter=settings.delimiter,
+            encoding=settings.encoding,
+            sheet=settings.sheet,
+        ) as rows,
+    ):
         job = _Job(settings, rows, live, file, output, checkpoint, every or (1 if live else EVERY), plot is not None)
         job.run()
     for remark in rows.remarks:
@@ -216,6 +245,21 @@ def run(
         job.print_summary(seconds, as_json=as_json)
     if plot is not None:
         job.draw(plot)
+
+
+def _refuse_missing(file: str) -> None:
+    """Say at once, before anything heavy is imported, that a file is not there, and what there is that is like it."""
+    place = Path(file)
+    if file == "-" or (place.exists() and not place.is_dir()):
+        return
+    if place.is_dir():
+        raise ValueError(f"{file} is a folder: give a file in it")
+    folder = place.absolute().parent
+    beside = [other.name for other in folder.iterdir() if other.is_file()] if folder.is_dir() else []
+    close = [str(place.parent / name) for name in get_close_matches(place.name, beside, n=3)]
+    raise ValueError(
+        f"{file}: there is no such file. {'Did you mean ' + ' or '.join(close) + '?' if close else ''}".strip()
+    )
 
 
 def _one_part_each(file: str, output: Path | None, others: dict[str, Path | None]) -> None:
@@ -350,6 +394,10 @@ class _Job:
         elif as_json:
             console.print_json(EVERYTHING, [*series, total])
         else:
+            schema = self.runner.schema
+            for what, found in (("read", schema.notes), ("left out", schema.left_out)):
+                if found:
+                    console.remark(f"{what}: {'; '.join(found)}")
             more = f"; worst {SERIES_SHOWN} of {len(series)} series shown" if len(series) > SERIES_SHOWN else ""
             columns = OF_SERIES if series else ON_SCREEN
             note = "\nrel. MSE: share of the targets' variance, worst series first (all: the median)" if series else ""

@@ -19,7 +19,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftgp.data.rows import as_moment, csv_rows
+from driftgp.data.dates import as_moment
+from driftgp.data.rows import csv_rows
 from driftgp.data.stream import Floats
 from driftgp.extras import needs
 from driftgp.files import write_atomically
@@ -130,7 +131,7 @@ class Predictions:
 def read_predictions(journal: Path) -> Predictions:
     """Read what a journal has written."""
     with journal.open("rb") as stream:
-        rows = csv_rows(str(journal), stream)
+        rows = csv_rows(str(journal), stream, delimiter=",", encoding="utf-8")
         cells = list(zip(*(row.cells for row in rows), strict=True)) or [()] * len(rows.header)
     return _predictions(dict(zip(rows.header, cells, strict=True)))
 

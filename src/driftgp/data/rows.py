@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import difflib
 import gzip
 import math
 import os
-import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, TypedDict, cast
 
-FORMATS = ("%m/%d/%Y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")
-BLANK = frozenset({"", "na", "nan", "n/a", "null", "none"})
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_EPOCH = datetime(1970, 1, 1)
+from driftgp.data import layout
+from driftgp.data.ahead import Ahead
+from driftgp.data.layout import DELIMITERS, Head
+
 LONGEST_LINE = 1 << 24  # bytes: a longer line is no row of a table
 _COUNTED = 1 << 28  # bytes of an archive that are unpacked to count its rows
+_START = 1 << 16  # bytes by which an encoding is known
+_HEAD = 100  # lines of a file by which its layout is known
+_TABLES = (".parquet", ".xlsx", ".xls")
+_JSON = (".json", ".jsonl", ".ndjson")
+_OTHERS = {  # first bytes of files that are no text
+    b"PK\x03\x04": "a zip archive or a workbook: unpack it, or give it its ending .xlsx",
+    b"\xd0\xcf\x11\xe0": "a workbook: give it its ending .xls",
+    b"PAR1": "a Parquet file: give it its ending .parquet",
+    b"%PDF": "a PDF document: export the table as CSV",
+    b"<": "a web page or XML: export the table as CSV",
+}
 
 
 class Row(NamedTuple):
@@ -29,13 +40,6 @@ class Row(NamedTuple):
 
     line: int
     cells: tuple[str, ...]
-
-
-class Moment(NamedTuple):
-    """A time: its place on an axis (seconds, or the number in the column) and, if it is a date, what clocks show."""
-
-    at: float
-    clock: datetime | None
 
 
 @dataclass
@@ -50,6 +54,10 @@ class Rows:
     source: Iterator[Row]
     file: IO[bytes] | None = None  # to close in the end
     remarks: list[str] = field(default_factory=list)  # what a reader should know once the rows are read
+    head: Head | None = None  # where the header was found
+    notes: tuple[str, ...] = ()  # how the file is written, as far as that is not what one would expect
+    delimiter: str = ","
+    again: Callable[[], Rows] | None = None  # opens the same rows from the beginning, where that can be done
 
     def __enter__(self) -> Rows:
         """Use the rows in a `with` statement, which closes their file."""
@@ -65,109 +73,65 @@ class Rows:
         return self
 
     def __next__(self) -> Row:
-        """The next row."""
+        """The next row; a comment that is no row is passed over."""
         row = next(self.source)
-        if len(row.cells) != len(self.header):
-            raise ValueError(
-                f"{self.place}, line {row.line} has {len(row.cells)} cells: expected {len(self.header)}, as in line 1"
-            )
+        while len(row.cells) != len(self.header):
+            if not row.cells[0].startswith("#"):
+                raise ValueError(f"{self.place}, line {row.line} has {self._ragged(len(row.cells))}")
+            row = next(self.source)
         return row
+
+    def _ragged(self, count: int) -> str:
+        cells = f"{count} cells" if count != 1 else "1 cell"
+        hint = ""
+        if count > len(self.header) and self.delimiter == ",":
+            hint = "; if commas stand in numbers too, put those into quotation marks, or export with semicolons"
+        return f"{cells}: expected {len(self.header)}, as in line {self.line}{hint}"
+
+    @property
+    def line(self) -> int:
+        """Line of the header."""
+        return 1 if self.head is None else self.head.line
+
+    def unit(self, column: str) -> str:
+        """The unit of a column, if the file says it, in a row of units or in brackets at the end of the name.
+
+        >>> Rows("here", ("load [MW]", "temp (°C)", "y"), iter(())).unit("load [MW]")
+        'MW'
+        """
+        units = () if self.head is None else self.head.units
+        text = units[self.header.index(column)] if units else column
+        bare = text.strip("()[] ")
+        if units:
+            return bare
+        opening = max(text.rfind("("), text.rfind("["))
+        return text[opening + 1 : -1].strip() if text.endswith((")", "]")) and opening > 0 else ""
 
     def index(self, column: str) -> int:
         """Where a column is."""
         if column in self.header:
             return self.header.index(column)
-        raise ValueError(f"{self.place}, line 1: no column {column!r}; the columns are {', '.join(self.header)}")
+        raise ValueError(
+            f"{self.place}, line {self.line}: no column {column!r}; the columns are {', '.join(self.header)}"
+            f"{self._hint(column)}"
+        )
+
+    def _hint(self, column: str) -> str:
+        plain = {name.casefold(): name for name in self.header}
+        close = difflib.get_close_matches(column.casefold(), plain, n=1)
+        if close:
+            return f". Did you mean {plain[close[0]]!r}?"
+        if self.head is not None and self.head.data_like:
+            return ". That line looks like data: put a line with the names of the columns above it"
+        if len(self.header) == 1:
+            return ". If there are several, say what stands between them with --delimiter"
+        return ""
 
     def fault(self, row: Row, column: int, expected: str) -> ValueError:
         """The error for one cell."""
         cell = row.cells[column]
         given = f"is {cell[:60]!r}" if cell.strip() else "is blank"
         return ValueError(f"{self.place}, line {row.line}, column {self.header[column]!r} {given}: expected {expected}")
-
-    def number(self, row: Row, column: int) -> float:
-        """A cell as a number; a blank one is NaN."""
-        value = as_number(row.cells[column])
-        if value is None:
-            raise self.fault(row, column, "a number, or nothing")
-        return value
-
-    def moment(self, row: Row, columns: tuple[int, ...]) -> Moment:
-        """A time from one cell, or from a date in one and the hours to add in another."""
-        moment = as_moment(row.cells[columns[0]])
-        if moment is None:
-            raise self.fault(row, columns[0], "a date such as 2020-01-31 13:00, or a number")
-        if len(columns) == 1:
-            return moment
-        hours = as_hours(row.cells[columns[1]])
-        if hours is None or moment.clock is None:
-            raise self.fault(row, columns[1], "hours to add to a date, such as 13 or 13:00")
-        return Moment(moment.at + 3600.0 * hours, moment.clock + timedelta(hours=hours))
-
-
-def as_number(cell: str) -> float | None:
-    """A cell as a finite number, NaN if it is blank, None if it is neither.
-
-    >>> as_number(" 2.5e3 "), as_number("NA"), as_number("inf"), as_number("1_000")
-    (2500.0, nan, None, None)
-    """
-    cell = cell.strip()
-    if _NUMBER.fullmatch(cell):
-        value = float(cell)
-        return value if math.isfinite(value) else None
-    return math.nan if cell.casefold() in BLANK else None
-
-
-def as_moment(cell: str) -> Moment | None:
-    """A cell as a time, None if it is none. Clocks without an offset from UTC are taken as they are.
-
-    >>> as_moment("1970-01-02 01:00").at, as_moment("01/02/1970").at, as_moment("17"), as_moment("soon")
-    (90000.0, 86400.0, Moment(at=17.0, clock=None), None)
-    """
-    cell = cell.strip()
-    number = as_number(cell)
-    if number is not None:
-        return None if math.isnan(number) else Moment(number, None)
-    clock = _clock(cell)
-    if clock is None:
-        return None
-    wall = clock.replace(tzinfo=None)
-    offset = clock.utcoffset() or timedelta()
-    return Moment(((wall - _EPOCH) - offset).total_seconds(), wall)
-
-
-def _clock(cell: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(cell)
-    except ValueError:
-        pass
-    for form in FORMATS:
-        try:
-            return datetime.strptime(cell, form)
-        except ValueError:
-            continue
-    return None
-
-
-def as_hours(cell: str) -> float | None:
-    """Hours of a day, 0 to 24 (an hour ending may be 24), from 13, 13:30 or 13:30:00.
-
-    >>> as_hours("13:30"), as_hours("24"), as_hours("25")
-    (13.5, 24.0, None)
-    """
-    parts = [as_number(part) for part in cell.split(":")]
-    if not 1 <= len(parts) <= 3 or any(part is None or math.isnan(part) for part in parts):
-        return None
-    hours = sum(part / 60.0**power for power, part in enumerate(parts) if part is not None)
-    return hours if 0.0 <= hours <= 24.0 else None
-
-
-def as_date(text: str) -> date:
-    """A day such as 2020-01-31, or a ValueError that says so."""
-    try:
-        return date.fromisoformat(text.strip())
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no day: expected one such as 2020-01-31") from error
 
 
 # ---- where rows come from --------------------------------------------------------------------------------------------
@@ -188,30 +152,80 @@ def is_live(path: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def open_rows(path: str, *, growing: bool = False) -> Rows:
-    """Open a CSV (also gzipped), a Parquet file, a workbook, or standard input for `-`.
+class _Told(TypedDict):
+    growing: bool
+    delimiter: str | None
+    encoding: str | None
+
+
+def open_rows(
+    path: str,
+    *,
+    growing: bool = False,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> Rows:
+    """Open a CSV (also gzipped), JSON lines, a Parquet file, a workbook, or standard input for `-`.
 
     Args:
         path: the file.
         growing: whether more is expected: a last line without its newline is then left for later, since it may be half
             a line. A live source always is growing.
+        delimiter: what stands between cells; found from the first lines if not given.
+        encoding: of the text; found from the first lines if not given.
+        sheet: of a workbook with several.
     """
-    growing = growing or is_live(path)
+    live = is_live(path)
+    told = _Told(growing=growing or live, delimiter=delimiter, encoding=encoding)
     if path == "-":
-        return csv_rows("standard input", sys.stdin.buffer, growing=growing)
-    suffix = Path(path).suffix.lower()
-    if suffix in (".parquet", ".xlsx", ".xls"):
-        return _table_rows(Path(path))
-    file = _open_binary(path)
-    try:
-        return replace(csv_rows(path, file, growing=growing), file=file)
-    except BaseException:
-        file.close()
-        raise
+        return csv_rows("standard input", sys.stdin.buffer, live=True, **told)
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    if suffix in _TABLES:
+        rows = _table_rows(Path(path), sheet)
+    else:
+        file = _open_binary(path)
+        try:
+            _refuse_others(path, _start_of(file))
+            rows = replace(csv_rows(path, file, live=live, json=suffix in _JSON, **told), file=file)
+        except BaseException:
+            file.close()
+            raise
+    return rows if live else replace(rows, again=lambda: open_rows(path, sheet=sheet, **told))
 
 
 def _open_binary(path: str) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path, "rb")) if path.lower().endswith(".gz") else Path(path).open("rb")
+    if _is_packed(path):
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return Path(path).open("rb", buffering=_START)
+
+
+def _is_packed(path: str) -> bool:
+    """Whether a file is gzipped, by its name or by its first bytes."""
+    if path.lower().endswith(".gz") or is_live(path):
+        return path.lower().endswith(".gz")
+    with Path(path).open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _start_of(stream: Any) -> bytes:
+    """The first bytes of a stream, which are read again; nothing where they cannot be."""
+    try:
+        if hasattr(stream, "peek"):
+            start: bytes = stream.peek(_START)
+            return start
+        if hasattr(stream, "seek") and stream.seekable():
+            start, _ = stream.read(_START), stream.seek(0)
+            return start
+    except (EOFError, gzip.BadGzipFile, zlib.error):  # damaged, as reading it will say
+        pass
+    return b""
+
+
+def _refuse_others(path: str, start: bytes) -> None:
+    for magic, what in _OTHERS.items():
+        if start.lstrip(b"\xef\xbb\xbf \r\n").startswith(magic):
+            raise ValueError(f"{path} is no text with one row per line. It looks like {what}")
 
 
 def count_rows(path: str) -> int:
@@ -221,11 +235,11 @@ def count_rows(path: str) -> int:
         from driftgp.data.tables import parquet_rows
 
         return parquet_rows(Path(path))
-    if suffix in (".xlsx", ".xls"):
+    if suffix in _TABLES:
         return 0
     with _open_binary(path) as file:
         try:
-            return max(_count_lines(file, _COUNTED if path.lower().endswith(".gz") else math.inf) - 1, 0)
+            return max(_count_lines(file, _COUNTED if _is_packed(path) else math.inf) - 1, 0)
         except (OSError, EOFError, zlib.error):  # damaged: reading it row by row will say where
             return 0
 
@@ -240,54 +254,126 @@ def _count_lines(file: IO[bytes], most: float) -> int:
     return lines
 
 
-def csv_rows(place: str, stream: Iterable[bytes] | IO[bytes], *, growing: bool = False) -> Rows:
+# ---- text ------------------------------------------------------------------------------------------------------------
+
+
+def csv_rows(
+    place: str,
+    stream: Iterable[bytes] | IO[bytes],
+    *,
+    growing: bool = False,
+    live: bool = False,
+    json: bool = False,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Rows:
     r"""Rows of CSV text, each given out as soon as its line is there; of a `growing` one, its newline too.
 
-    >>> rows = csv_rows("here", [b"a,b\n", b"1,2\n", b"\n", b"3,4\n"])
-    >>> rows.header, list(rows)
-    (('a', 'b'), [Row(line=2, cells=('1', '2')), Row(line=4, cells=('3', '4'))])
+    Of a `live` stream no line is read before it is asked for, but for the header. With `json`, each line is an object.
+
+    >>> rows = csv_rows("here", [b"a;b\n", b"1;2,5\n", b"\n", b"3;4,5\n"])
+    >>> rows.header, list(rows), rows.notes
+    (('a', 'b'), [Row(line=2, cells=('1', '2,5')), Row(line=4, cells=('3', '4,5'))], ('semicolons between cells',))
     """
     remarks: list[str] = []
-    source = _CSV(place, _Lines(place, stream, growing, remarks.append))
-    first = next(source, None)
-    if first is None:
-        raise ValueError(f"{place} is empty: expected a header and rows under it")
-    header = tuple(name.strip() for name in first.cells)
-    doubled = [name for name in header if header.count(name) > 1]
-    if doubled:
-        raise ValueError(f"{place}, line {first.line}: the header has {doubled[0]!r} twice")
-    return Rows(place, header, source, remarks=remarks)
+    encoding = encoding or layout.find_encoding(_start_of(stream))
+    lines = Ahead(_Lines(place, stream, growing, remarks.append, encoding))
+    notes = [] if encoding.startswith("utf-8") else [f"text in {encoding}"]
+    if json:
+        from driftgp.data.json_lines import json_rows
+
+        header, objects = json_rows(place, lines, 1 if live else _HEAD)
+        return Rows(place, header, map(Row._make, objects), remarks=remarks, notes=tuple(notes))
+    first = _first_lines(lines, 1 if live else _HEAD)
+    delimiter = delimiter or layout.find_delimiter(first)
+    rows = Ahead(_CSV(place, lines, delimiter))
+    head = _head(place, rows, first, delimiter, 1 if live else _HEAD)
+    if delimiter != ",":
+        notes.append(f"{DELIMITERS.get(delimiter, repr(delimiter))} between cells")
+    return Rows(place, head.names, rows, None, remarks, head, (*notes, *head.notes), delimiter)
+
+
+def _first_lines(lines: Ahead[str], count: int) -> list[str]:
+    """The first lines that are no comments, as many as there are up to a number, without taking them."""
+    looked = 0
+    while True:
+        looked += count
+        seen = lines.look(looked)
+        found = [line for line in seen if line.strip() and not layout.is_comment(line)]
+        if found or len(seen) < looked:
+            return found
+
+
+def _head(place: str, rows: Ahead[Row], first: list[str], delimiter: str, count: int) -> Head:
+    """Find the header, and take the rows up to it; a comment above data without a header may be it."""
+    comment: Row | None = None
+    while (seen := rows.look(1)) and seen[0].cells[0].lstrip("\ufeff ").startswith("#"):
+        comment = next(rows)
+    seen = rows.look(count) if first else []
+    if not seen and comment is None:
+        next(rows, None)  # raises what is wrong with the first line, if anything is
+    if comment is not None and (not seen or len(comment.cells) == len(seen[0].cells)):
+        named = Row(comment.line, tuple(layout.split([delimiter.join(comment.cells).lstrip("\ufeff# ")], delimiter)[0]))
+        head = layout.find_head(place, [named, *seen])
+        if head.line == comment.line and not head.data_like:
+            _take(rows, head.after - 1)
+            return head
+    head = layout.find_head(place, seen)
+    _take(rows, head.after)
+    return head
+
+
+def _take(rows: Iterator[Row], count: int) -> None:
+    for _ in range(count):
+        next(rows)
 
 
 class _CSV(Iterator[Row]):
     """Rows of a stream of lines; an iterator that outlives its own errors."""
 
-    def __init__(self, place: str, lines: _Lines) -> None:
-        self.place, self.lines = place, lines
-        self.rows = csv.reader(self.lines, strict=True)
+    def __init__(self, place: str, lines: Ahead[str], delimiter: str) -> None:
+        self.place, self.lines, self.delimiter = place, lines, delimiter
+        self.rows = self._reader()
+
+    def _reader(self) -> Iterator[list[str]]:
+        spaces = self.delimiter == " "
+        lines = map(str.strip, self.lines) if spaces else self.lines
+        return csv.reader(lines, strict=True, delimiter=self.delimiter, skipinitialspace=spaces)
 
     def __next__(self) -> Row:
         while True:
-            line = self.lines.number + 1
+            line = self.lines.given + 1
             try:
                 cells = next(self.rows)
             except csv.Error as error:
-                self.rows = csv.reader(self.lines, strict=True)  # the old one is in the middle of a cell
-                if self.lines.left:  # the cell ends with the line that was left for later
+                self.rows = self._reader()  # the old one is in the middle of a cell
+                if _left(self.lines):  # the cell ends with the line that was left for later
                     raise StopIteration from error
                 raise ValueError(f"{self.place}, line {line} cannot be read as CSV: {error}") from error
-            if cells and not (len(cells) == 1 and not cells[0].strip()):
+            if any(cell.strip() for cell in cells):
                 return Row(line, tuple(cells))
+
+
+def _left(lines: Ahead[str]) -> bool:
+    return not lines.seen and cast("_Lines", lines.source).left
 
 
 class _Lines(Iterator[str]):
     """Lines as text. After damage there is no next line: what follows would be read from the middle of something."""
 
     def __init__(
-        self, place: str, stream: Iterable[bytes] | IO[bytes], growing: bool, remark: Callable[[str], None]
+        self,
+        place: str,
+        stream: Iterable[bytes] | IO[bytes],
+        growing: bool,
+        remark: Callable[[str], None],
+        encoding: str = "utf-8",
     ) -> None:
         self.place, self.growing, self.remark = place, growing, remark
         self.number, self.ended, self.left = 0, False, False
+        self.encoding = encoding
+        if not encoding.startswith("utf-8"):
+            stream = cast("IO[bytes]", codecs.EncodedFile(cast("Any", stream), "utf-8", encoding))
         lines = iter(stream)
         # `readline` with a limit, where there is one: a line without an end would fill the memory
         self.read = getattr(stream, "readline", lambda _most: next(lines, b""))
@@ -304,7 +390,8 @@ class _Lines(Iterator[str]):
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(
-                f"{self.place}, line {self.number} is not UTF-8 text: byte {error.start + 1} of it"
+                f"{self.place}, line {self.number} is not UTF-8 text: byte {error.start + 1} of it. Name the encoding "
+                "with --encoding, such as cp1252"
             ) from error
 
     def _bytes(self) -> bytes:
@@ -313,6 +400,12 @@ class _Lines(Iterator[str]):
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             self.ended = True
             raise ValueError(f"{self.place} is damaged after line {self.number}: {error}") from error
+        except UnicodeError as error:
+            self.ended = True
+            raise ValueError(
+                f"{self.place} is not text in {self.encoding} after line {self.number}: name the right encoding with "
+                "--encoding"
+            ) from error
         if len(line) > LONGEST_LINE:
             self.ended = True
             raise ValueError(
@@ -331,10 +424,20 @@ class _Lines(Iterator[str]):
             self.remark(f"{place}: it was read as it is")
 
 
-def _table_rows(path: Path) -> Rows:
-    from driftgp.data.tables import read_table
+# ---- tables ----------------------------------------------------------------------------------------------------------
 
+
+def _table_rows(path: Path, sheet: str | None) -> Rows:
+    from driftgp.data.tables import WORKBOOKS, read_cells, read_table
+
+    if path.suffix.lower() in WORKBOOKS:
+        place, cells = read_cells(path, sheet)
+        head = layout.find_head(place, cells[:_HEAD])
+        return Rows(place, head.names, _rows_of(cells[head.after :]), head=head, notes=head.notes)
     table = read_table(path)
-    cells = table.cells.fill_null("").iter_rows()
-    rows = (Row(int(line), values) for line, values in zip(table.rows, cells, strict=True))
-    return Rows(table.place, table.header, rows)
+    filled = table.cells.fill_null("").iter_rows()
+    return Rows(table.place, table.header, _rows_of(zip(table.rows.tolist(), filled, strict=True)))
+
+
+def _rows_of(cells: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Row]:
+    return (Row(line, tuple(values)) for line, values in cells)

@@ -168,6 +168,26 @@ def _as_text(table: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
+def read_cells(path: Path, sheet: str | None) -> tuple[str, list[tuple[int, tuple[str, ...]]]]:
+    """A sheet of a workbook as it is: the place, and each row that is not blank as text, with its number."""
+    with path.open("rb") as file:
+        start = file.read(2)
+    if start not in (b"PK", b"\xd0\xcf"):
+        raise ValueError(f"{path} is no workbook, in spite of its name: if it is text, give it the ending .csv")
+    with _named_errors(path):
+        _refuse_too_large(path)
+    names = sheet_names(path)
+    if sheet is None and len(names) > 1:
+        raise ValueError(f"{path} has {len(names)} sheets: choose one with --sheet. They are {', '.join(names)}")
+    name = names[0] if sheet is None else sheet
+    if name not in names:
+        raise ValueError(f"{path} has no sheet {name!r}: its sheets are {', '.join(names)}")
+    with _named_errors(path):
+        loaded = fastexcel.read_excel(path).load_sheet(name, header_row=None, skip_rows=0, dtypes="string")
+        rows = loaded.to_polars().fill_null("").iter_rows()
+    return f"{path}, sheet {name!r}", [(i, row) for i, row in enumerate(rows, start=1) if any(map(str.strip, row))]
+
+
 def sheet_names(path: Path) -> list[str]:
     """The names of a workbook's sheets."""
     with _named_errors(path):

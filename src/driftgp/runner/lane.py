@@ -12,7 +12,7 @@ from driftgp.features import Features, History
 from driftgp.model import Model, State
 from driftgp.runner.clock import Clock
 from driftgp.runner.models import build_model
-from driftgp.runner.schema import Sample
+from driftgp.runner.samples import Sample
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import DEFAULT, SECONDS, Settings
 from driftgp.runner.stack import Seat, Stacks

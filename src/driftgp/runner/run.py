@@ -7,24 +7,25 @@ goes on as if it had never stopped, bit for bit.
 
 import hashlib
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftgp.cores import each
+from driftgp.data.ahead import Ahead
 from driftgp.data.rows import Row, Rows
 from driftgp.runner import bundle
 from driftgp.runner.lane import Lane
 from driftgp.runner.models import build_model
-from driftgp.runner.schema import Interpreter, Sample, Schema, features_of, find_schema
+from driftgp.runner.samples import Interpreter, Sample
+from driftgp.runner.schema import Schema, features_of, find_schema
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import Settings, settings_from
 from driftgp.runner.stack import Stacks
 from driftgp.runner.stored import text, whole
 from driftgp.runner.work import Answer, Said, Work
 
-PEEK = 100  # rows of a file by which columns are known for numbers or dates; of a live stream the first one
+PEEK = 1000  # rows of a file by which columns are known for what they are; of a live stream the first one
 BLOCK = 128  # rows read, and answered, at a time
 MOST_LANES = 64  # the series for which a block grows, so that each has several rows in it
 
@@ -74,15 +75,15 @@ class Runner:
         """
         self.settings, self.live = settings, live
         self._rows, self._complain = rows, complain or (lambda _: None)
-        self._source = self._readable()
+        self._source = Ahead(self._readable())
         self._digest = hashlib.blake2b(digest_size=16)
         self.rows = 0
         self.left_out = 0
         if saved is None:
-            first = list(islice(self._source, 1 if live else PEEK))
+            first = self._source.look(1 if live else PEEK)
             if not first:
+                next(self._source, None)  # raises what is wrong with the first row, if anything is
                 raise ValueError(f"{rows.place} has a header and no rows: there is nothing to predict")
-            self._source = _chain(first, self._source)
             self.schema = find_schema(settings, rows, first)
             self.lanes: dict[str, Lane] = {}
         else:
@@ -249,7 +250,7 @@ def read_checkpoint(data: bytes) -> Saved:
     header, parts = bundle.unpack(data)
     try:
         settings = settings_from({name: value for name, value in header["settings"].items() if value is not None})
-        schema = Schema(**{name: tuple(map(text, value)) for name, value in header["schema"].items()})
+        schema = Schema.from_json(header["schema"])
         features = features_of(settings, schema)
         lanes = {
             text(group): Lane.restored(settings, features, stored, own)
@@ -268,9 +269,3 @@ def _same_settings(before: Settings, now: Settings) -> None:
                 f"{name.replace('_', '-')} is {given!r}, and the checkpoint's run had {value!r}: "
                 "resume with the same settings, or start a new checkpoint"
             )
-
-
-def _chain(first: list[Row], rest: Iterator[Row]) -> Iterator[Row]:
-    """Rows already looked at, then the others; unlike itertools.chain it can be asked again after an error."""
-    yield from first
-    yield from rest

@@ -1,68 +1,124 @@
-"""Which column of a table is what, and the cells of a row as numbers."""
+"""Which column of a table is what: found once, at the first rows, and kept in the checkpoint."""
 
-import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from driftgp.data.rows import BLANK, Row, Rows, as_date, as_moment, as_number
+from driftgp.data.dates import as_clock, as_hours, as_moment, readings
+from driftgp.data.numbers import BLANK, Decimal, as_flag, as_number
+from driftgp.data.rows import Row, Rows
 from driftgp.features import Features
+from driftgp.runner.deciding import decide_decimal, decide_order
 from driftgp.runner.settings import SECONDS, Settings
+from driftgp.runner.stored import text
+
+CATEGORIES = 10  # of a column of text, at most, that have an input each
+Kind = Literal["number", "flag", "category"]
 
 
-class Sample(NamedTuple):
-    """A row, read."""
+class Input(NamedTuple):
+    """An input that a column gives: its number, 1 for yes and 0 for no, or 1 where the cell is a certain text."""
 
-    line: int
-    time: str  # or nothing
-    at: float  # NaN without a time
-    clock: datetime | None
-    group: str
-    columns: list[float]
-    known: list[float]
-    target: float
+    column: str
+    kind: Kind = "number"
+    category: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the input is called."""
+        return f"{self.column} = {self.category}" if self.kind == "category" else self.column
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Names of the columns that a run reads; found once, at its first rows."""
+    """What a run reads, and how."""
 
     header: tuple[str, ...]
-    columns: tuple[str, ...]
-    known: tuple[str, ...]
+    columns: tuple[Input, ...]
+    known: tuple[Input, ...]
     time: tuple[str, ...]
+    decimal: Decimal = "point"
+    form: str | None = None  # how dates are written, if not in a way that says it itself
+    zoned: bool = False  # whether times have an offset from UTC
+    unit: str = ""  # of the target
+    notes: tuple[str, ...] = ()  # how the file is written
+    left_out: tuple[str, ...] = ()  # columns that are not used, and why
 
     def to_json(self) -> dict[str, Any]:
-        """The names, as JSON holds them."""
-        return {name: list(value) for name, value in vars(self).items()}
+        """The parts, as JSON holds them."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Schema":
+        """What `to_json` gave, or an error if it is anything else."""
+        names = ("header", "time", "notes", "left_out")
+        texts: dict[str, Any] = {name: tuple(map(text, stored[name])) for name in names}
+        inputs: dict[str, Any] = {
+            name: tuple(Input(*map(text, parts)) for parts in stored[name])  # type: ignore[arg-type]
+            for name in ("columns", "known")
+        }
+        schema = cls(
+            **texts,
+            **inputs,
+            decimal=text(stored["decimal"]),  # type: ignore[arg-type]
+            form=None if stored["form"] is None else text(stored["form"]),
+            zoned=stored["zoned"] is True,
+            unit=text(stored["unit"]),
+        )
+        if schema.decimal not in ("point", "comma") or {i.column for i in schema.inputs} - set(schema.header):
+            raise TypeError("its columns do not fit together")
+        return schema
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """Those of all columns."""
+        return self.columns + self.known
 
 
 def find_schema(settings: Settings, rows: Rows, first: Sequence[Row]) -> Schema:
-    """Decide what each column is, by the settings and by the first rows."""
+    """Decide what each column is, by the settings and by the first rows; what they leave open, by the whole file."""
     named = [settings.target, *settings.known, *(settings.features or ()), *(settings.time or ())]
     for name in [*named, *([settings.group] if settings.group else [])]:
         rows.index(name)
     if settings.target in (*settings.known, *(settings.features or ())):
         raise ValueError(f"features must not hold the target {settings.target!r}: ask for lags of it")
-    time = _time_column(rows, first) if settings.time is None else settings.time
-    columns = settings.features
-    if columns is None:
-        taken = {settings.target, settings.group, *settings.known, *time}
-        columns = tuple(name for name in rows.header if name not in taken and _numeric(rows.index(name), first))
-    columns = tuple(dict.fromkeys(name for name in columns if name not in settings.known))
-    return Schema(rows.header, columns, tuple(dict.fromkeys(settings.known)), time)
+    time = _time_columns(settings, rows, first) if settings.time is None else settings.time
+    form, *notes = (settings.time_format, "") if settings.time_format or not time else _order(rows, first, time)
+    numeric = [i for i, name in enumerate(rows.header) if name not in time and name != settings.group]
+    decimal, comma = (settings.decimal, "") if settings.decimal else decide_decimal(rows, first, numeric)
+    if len(time) == 2 and settings.time is None:
+        notes.append(f"times from {time[0]!r} and {time[1]!r}")
+    finder = _Finder(settings, rows, first, decimal, time)
+    known = finder.inputs(dict.fromkeys(settings.known), asked=True)
+    asked = None if settings.features is None else dict.fromkeys(settings.features)
+    columns = finder.inputs(
+        [name for name in (rows.header if asked is None else asked) if name not in settings.known],
+        asked=asked is not None,
+    )
+    return Schema(
+        rows.header,
+        columns,
+        known,
+        time,
+        decimal,
+        form,
+        _zoned(rows, first, time, form),
+        rows.unit(settings.target),
+        tuple(note for note in (*rows.notes, comma, *notes) if note),
+        tuple(finder.left_out),
+    )
 
 
 def features_of(settings: Settings, schema: Schema) -> Features:
     """The inputs that a run gives its models."""
     features = Features(
-        columns=schema.columns,
-        known=schema.known,
+        columns=tuple(each.name for each in schema.columns),
+        known=tuple(each.name for each in schema.known),
         lags=settings.lags,
         seasonal=settings.seasonal_lags,
         cycles=settings.cycles,  # type: ignore[arg-type]
-        holidays=frozenset(map(as_date, settings.holidays)),
+        holidays=settings.days_off,
         horizon=settings.horizon,
     )
     if features.needs_time and not schema.time:
@@ -74,81 +130,104 @@ def features_of(settings: Settings, schema: Schema) -> Features:
     return features
 
 
-class Interpreter:
-    """Rows to samples; a bad cell is named by line and column."""
-
-    def __init__(self, settings: Settings, schema: Schema, rows: Rows) -> None:
-        """Find the columns in the rows' header."""
-        self._rows, self._settings = rows, settings
-        self._target = rows.index(settings.target)
-        self._group = None if settings.group is None else rows.index(settings.group)
-        self._columns = [rows.index(name) for name in schema.columns]
-        self._known = [rows.index(name) for name in schema.known]
-        self._time = tuple(rows.index(name) for name in schema.time)
-        self._clocks = bool(settings.cycles or settings.holidays)
-        half_life = settings.half_life_of
-        self._dated = bool(schema.time) and half_life is not None and half_life[1] not in SECONDS
-
-    def sample(self, row: Row) -> Sample:
-        """Read a row."""
-        at, clock = self._moment(row)
-        return Sample(
-            line=row.line,
-            time=self._time_text(row, clock),
-            at=at,
-            clock=clock,
-            group=self._key(row),
-            columns=[self._input(row, index) for index in self._columns],
-            known=[self._input(row, index) for index in self._known],
-            target=self._rows.number(row, self._target),
-        )
-
-    def _key(self, row: Row) -> str:
-        if self._group is None:
-            return ""
-        key = row.cells[self._group].strip()
-        if key.casefold() in BLANK:
-            raise self._rows.fault(row, self._group, "a key, which says whose row it is")
-        return key
-
-    def _time_text(self, row: Row, clock: datetime | None) -> str:
-        """The time as the file has it, or what a date and its hours come to."""
-        if len(self._time) == 2 and clock is not None:
-            return clock.isoformat(sep=" ")
-        return row.cells[self._time[0]].strip() if self._time else ""
-
-    def _moment(self, row: Row) -> tuple[float, datetime | None]:
-        if not self._time:
-            return math.nan, None
-        moment = self._rows.moment(row, self._time)
-        if self._clocks and moment.clock is None:
-            raise self._rows.fault(row, self._time[0], "a date such as 2020-01-31 13:00, for the calendar")
-        if self._dated and moment.clock is not None:
-            raise self._rows.fault(row, self._time[0], "a number, as half-life has no unit; or give it one, such as 7d")
-        return moment
-
-    def _input(self, row: Row, index: int) -> float:
-        value = self._rows.number(row, index)
-        if self._settings.missing == "refuse" and math.isnan(value):
-            raise self._rows.fault(row, index, "a number (blanks are refused: see the setting missing)")
-        return value
+# ---- columns that are inputs -----------------------------------------------------------------------------------------
 
 
-# Most of the first cells decide what a column is: a bad cell is then an error with a place, not another kind of column.
+class _Finder:
+    """Inputs from the first cells of columns. Most of them decide: a bad cell is then an error with a place."""
+
+    def __init__(
+        self, settings: Settings, rows: Rows, first: Sequence[Row], decimal: Decimal, time: tuple[str, ...]
+    ) -> None:
+        self.rows, self.first, self.decimal = rows, first, decimal
+        self.taken = {settings.target, settings.group, *settings.known, *time}
+        self.left_out: list[str] = []
+
+    def inputs(self, names: Sequence[str] | dict[str, None], *, asked: bool) -> tuple[Input, ...]:
+        """Inputs of these columns; of those that were not asked for, only where that is plain."""
+        found: list[Input] = []
+        for name in names:
+            if asked or name not in self.taken:
+                found += self._of(name, asked=asked)
+        return tuple(found)
+
+    def _of(self, name: str, *, asked: bool) -> list[Input]:
+        unnamed = self.rows.head is not None and name in self.rows.head.unnamed
+        cells = [row.cells[self.rows.index(name)].strip() for row in self.first]
+        values = Counter(cell for cell in cells if cell.casefold() not in BLANK)
+        if unnamed and not asked:
+            return self._without(name, "it has no name") if values else []
+        if not values:
+            return [Input(name)] if asked else self._without(name, "blank in the first rows")
+        numeric = sum(count for cell, count in values.items() if as_number(cell, self.decimal) is not None)
+        if 2 * numeric > values.total():
+            return [Input(name)]
+        if all(as_flag(cell) is not None for cell in values):
+            return [Input(name, "flag")]
+        return self._categories(name, values, asked=asked)
+
+    def _categories(self, name: str, values: Counter[str], *, asked: bool) -> list[Input]:
+        """An input for each category, the most frequent first; a column of many is only used if that was asked for."""
+        if len(self.first) == 1:  # of a live stream
+            reason = "text, whose categories cannot be known from the first row of a live stream"
+            if asked:
+                raise ValueError(
+                    f"{self.rows.place}, column {name!r} holds {reason}: give it as numbers, or leave it out"
+                )
+            return self._without(name, reason)
+        if not asked and (len(values) > CATEGORIES or len(values) < 2):
+            return self._without(name, _why_not(values))
+        if len(values) > CATEGORIES:
+            self.left_out.append(f"categories of {name!r} beyond the {CATEGORIES} most frequent, of {len(values)}")
+        return [Input(name, "category", category) for category, _ in values.most_common(CATEGORIES)]
+
+    def _without(self, name: str, reason: str) -> list[Input]:
+        self.left_out.append(f"{name} ({reason})")
+        return []
 
 
-def _time_column(rows: Rows, first: Sequence[Row]) -> tuple[str, ...]:
-    """The first column whose cells are mostly dates."""
-    for index, name in enumerate(rows.header):
-        moments = [as_moment(row.cells[index]) for row in first if row.cells[index].strip()]
-        dates = sum(moment is not None and moment.clock is not None for moment in moments)
-        if 2 * dates > len(moments):
-            return (name,)
+def _why_not(values: Counter[str]) -> str:
+    some = next(iter(values))
+    if readings(some) or as_clock(some) is not None:
+        return "a date, and not the time"
+    return f"text with {len(values)} different values" if len(values) > 1 else f"always {some[:20]!r}"
+
+
+# ---- columns of time -------------------------------------------------------------------------------------------------
+
+
+def _time_columns(settings: Settings, rows: Rows, first: Sequence[Row]) -> tuple[str, ...]:
+    """The first column whose cells are mostly dates; with the one of clocks, if the dates have none."""
+    free = [i for i, name in enumerate(rows.header) if name not in (settings.target, settings.group)]
+    for index in free:
+        cells = [row.cells[index] for row in first if row.cells[index].strip()]
+        if 2 * sum(map(_is_date, cells)) > len(cells):
+            bare = not any(":" in cell for cell in cells)
+            clocks = [i for i in free if bare and i != index and _is_clock(i, first)]
+            return (rows.header[index], *(rows.header[i] for i in clocks[:1]))
     return ()
 
 
-def _numeric(index: int, first: Sequence[Row]) -> bool:
-    """Whether a column has mostly numbers, apart from blanks."""
-    values = [as_number(row.cells[index]) for row in first]
-    numbers, others = sum(value is not None and value == value for value in values), values.count(None)
-    return numbers > others
+def _is_date(cell: str) -> bool:
+    return (
+        as_number(cell) is None
+        and as_number(cell, "comma") is None
+        and (bool(readings(cell)) or as_clock(cell) is not None)
+    )
+
+
+def _is_clock(index: int, first: Sequence[Row]) -> bool:
+    """Whether a column has times of day, which are no numbers: 18:00 or 18.00.00."""
+    cells = [row.cells[index].strip() for row in first]
+    return all(as_hours(cell) is not None and as_number(cell) is None for cell in cells)
+
+
+def _order(rows: Rows, first: Sequence[Row], time: tuple[str, ...]) -> tuple[str | None, str]:
+    return decide_order(rows, first, rows.index(time[0]))
+
+
+def _zoned(rows: Rows, first: Sequence[Row], time: tuple[str, ...], form: str | None) -> bool:
+    """Whether the first time that can be read has an offset from UTC."""
+    moments = (as_moment(row.cells[rows.index(time[0])], form) for row in first if time)
+    found = next((moment for moment in moments if moment is not None), None)
+    return found is not None and found.offset is not None

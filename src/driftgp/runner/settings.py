@@ -1,15 +1,18 @@
 """What a run is told: the same settings from the command line, from a TOML file, or from Python."""
 
+import codecs
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from driftgp import checks
-from driftgp.data.rows import as_date
+from driftgp.data.dates import EPOCHS, ORDERS, as_date
+from driftgp.data.layout import DELIMITER_NAMES
+from driftgp.data.numbers import Decimal
 from driftgp.features import PHASES
 
 DEFAULT = "default"  # the model that driftgp.defaults recommends for a series' first rows
@@ -59,6 +62,11 @@ class Settings:
     malformed: Malformed = "stop"
     standardise: bool = True
     calibrate: bool = True
+    delimiter: str | None = None  # None, here and below: found from the rows
+    encoding: str | None = None
+    sheet: str | None = None
+    decimal: Decimal | None = None
+    time_format: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what does not fit together."""
@@ -95,6 +103,11 @@ class Settings:
     def rows_of_warmup(self) -> int:
         """Rows in the warm-up batch."""
         return min(self.window or WARMUP, WARMUP) if self.warmup is None else self.warmup
+
+    @property
+    def days_off(self) -> frozenset[date]:
+        """The holidays as days."""
+        return frozenset(map(as_date, self.holidays))
 
     @property
     def half_life_of(self) -> tuple[float, str] | None:
@@ -224,6 +237,41 @@ def _share(name: str, value: Any) -> float:
     return float(value)
 
 
+def _delimiter(name: str, value: Any) -> str:
+    """What stands between cells: a character, or its name."""
+    text = DELIMITER_NAMES.get(str(value).strip(), value)
+    if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
+        raise ValueError(f"{name} must be one character, or one of {', '.join(DELIMITER_NAMES)}; got {value!r}")
+    return text
+
+
+def _encoding(name: str, value: Any) -> str:
+    text = _text(name, value)
+    try:
+        return codecs.lookup(text).name
+    except LookupError:
+        raise ValueError(
+            f"{name} must be one that Python knows, such as utf-8, cp1252 or utf-16; got {text!r}"
+        ) from None
+
+
+def _time_format(name: str, value: Any) -> str:
+    """How dates are written: their order, what they count, or a format with % signs."""
+    text = _text(name, value)
+    if text not in (*ORDERS, *EPOCHS) and "%" not in text:
+        words = ", ".join((*ORDERS, *EPOCHS))
+        raise ValueError(f"{name} must be one of {words}, or a format such as '%d/%m/%Y %H:%M'; got {text!r}")
+    if "%" in text:
+        try:
+            datetime.strptime("", text)
+        except ValueError as error:
+            if "does not match" not in str(error):
+                raise ValueError(f"{name} {text!r} is no format: {error}") from error
+        except re.error as error:
+            raise ValueError(f"{name} {text!r} is no format: {error}") from error
+    return text
+
+
 def _cycles(name: str, value: Any) -> tuple[str, ...]:
     return tuple(checks.choice(name, cycle, tuple(PHASES)) for cycle in _list(name, value))
 
@@ -251,4 +299,9 @@ _READERS: dict[str, Reader] = {
     "malformed": _choice(MALFORMED),
     "standardise": _yes_or_no,
     "calibrate": _yes_or_no,
+    "delimiter": _delimiter,
+    "encoding": _encoding,
+    "sheet": _text,
+    "decimal": _choice(("point", "comma")),
+    "time_format": _time_format,
 }
