@@ -1,94 +1,60 @@
-"""`driftgp compare`: which methods it takes, and what it prints. The numbers themselves are tested elsewhere."""
+"""`driftgp compare FILE`: a table of one's own, the table of methods, the verdict, the picture."""
 
 import json
-import math
+from datetime import datetime, timedelta
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from driftgp import cli
-from driftgp.paper import compare, measure
-from tests import without_jax
-
-KEYS = ["method", "mse", "coverage", "nlpd", "us_per_step", "us_per_call"]
-RIVALS = [
-    "persistence",
-    "last-k mean",
-    "exact window",
-    "w-VSGP",
-    "AGP-VSI",
-    "OSGP",
-    "WISKI",
-    "KRLS-T",
-    "SVGP",
-    "FITC",
-    "DTC",
-]
+from driftgp.season import season_of, usual_step
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch):
-    monkeypatch.setattr(measure, "MOST_PASSES", 1)
+@pytest.fixture(scope="module")
+def load(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("compare") / "load.csv"
+    start = datetime(2024, 1, 1)
+    rows = [
+        f"{start + timedelta(hours=t)},{3000 + 500 * np.sin(t * np.pi / 12) + 20 * rng.normal():.1f}"
+        for t in range(400)
+    ]
+    path.write_text("\n".join(["time,mw", *rows]) + "\n")
+    return path
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli.app, ["compare", *arguments])
+    return CliRunner().invoke(cli.app, ["compare", *map(str, arguments)])
 
 
-def test_every_rival_is_there_under_its_name():
-    pytest.importorskip("jax")
-    names = [method.name for method in compare.chosen()]
-    assert names == list(dict.fromkeys(names))
-    assert set(RIVALS) <= set(names)
-    assert {"AGP", "fast-AGP", "hybrid"} <= set(names)
+def test_a_person_reads_the_table_and_one_verdict(load, tmp_path):
+    picture = tmp_path / "gain.png"
+    result = run(load, "--target", "mw", "--lags", 3, "--calendar", "--methods", "persistence, seasonal naive",
+                 "--plot", picture)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "seasonal naive" in result.stdout
+    assert result.stdout.strip().splitlines()[-1].startswith("driftgp")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_program_reading_json_meets_the_chosen_methods_and_nothing_else():
-    result = run("--methods", "last-k mean, persistence", "--seeds", "2", "--json")
-    assert result.exit_code == 0, result.stderr
-    rows = json.loads(result.stdout)
-    assert [row["method"] for row in rows] == ["last-k mean", "persistence"]
-    assert all(list(row) == KEYS for row in rows)
-    assert all(math.isfinite(row[key]) for row in rows for key in KEYS[1:])
+def test_a_program_reads_json(load):
+    result = run(load, "--target", "mw", "--lags", 3, "--horizon", 2, "--rows", 300, "--methods", "RLS", "--json")
+    found = json.loads(result.stdout)
+    assert found["horizon"] == 2
+    assert found["inputs"] == ["lag 2", "lag 3", "lag 4"]
+    assert {line["method"] for line in found["methods"]} == {"driftgp", "RLS"}
+    assert found["rows"] == (300 - 4) - (300 - 4) // 2
 
 
-def test_a_reader_of_the_table_finds_the_methods_and_the_seed():
-    result = run("--methods", "persistence", "--seed", "7")
-    assert result.exit_code == 0, result.stderr
-    assert "persistence" in result.stdout
-    assert "seed 7" in result.stdout
+def test_a_missing_column_is_named(load):
+    result = run(load, "--target", "gw", "--lags", 3)
+    assert isinstance(result.exception, ValueError)
+    assert "no column 'gw'" in str(result.exception)
 
 
-def test_a_method_runs_at_the_forgetting_behind_its_name():
-    pytest.importorskip("jax")
-    methods = compare.chosen(["KRLS-T", "KRLS-T@0.98", "AGP@1"])
-    assert [method.name for method in methods] == ["KRLS-T", "KRLS-T@0.98", "AGP@1"]
-    assert [float(method.model.forgetting) for method in methods] == [0.995, 0.98, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("KRLST", "methods must be among .*'KRLS-T'.* got 'KRLST'"),
-        ("OSGP@0.9", "must be ones that forget; got 'OSGP@0.9'"),
-        ("KRLS-T@", "must have a number behind the @"),
-        ("KRLS-T@little", "must have a number behind the @"),
-        ("KRLS-T@1.5", "forgetting must lie in"),
-    ],
-)
-def test_a_method_that_there_is_not_is_refused_by_name(name, message):
-    pytest.importorskip("jax")
-    with pytest.raises(ValueError, match=message):
-        compare.chosen([name])
-
-
-def test_a_table_of_no_stream_is_refused():
-    with pytest.raises(ValueError, match="seeds must name at least one stream"):
-        compare.compare(["persistence"], seeds=())
-
-
-def test_without_jax_one_sentence_says_what_to_install(monkeypatch):
-    without_jax.hide(monkeypatch)
-    with pytest.raises(ValueError, match=r'needs .*: pip install "driftgp\[rivals\]"'):
-        CliRunner().invoke(cli.app, ["compare"], catch_exceptions=False)
-    assert run("--methods", "persistence,last-k mean", "--json").exit_code == 0
+def test_the_season_follows_from_the_times():
+    assert season_of(usual_step(3600.0 * np.arange(50))) == 24
+    assert season_of(usual_step(86400.0 * np.arange(50))) == 7
+    assert season_of(usual_step(np.full(50, np.nan))) is None
+    assert season_of(usual_step(np.cumsum(10.0 ** np.arange(12)))) is None  # no step is usual

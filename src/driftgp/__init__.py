@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from driftgp.agp import AGP, FastAGP
+    from driftgp.comparison import backtest
     from driftgp.defaults import recommended
     from driftgp.engine import describe
     from driftgp.evaluate import prequential
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from driftgp.online import Online
     from driftgp.versions import show_versions
 
-__all__ = ["AGP", "FastAGP", "Fleet", "Online", "describe", "prequential", "recommended", "show_versions"]
+__all__ = ["AGP", "FastAGP", "Fleet", "Online", "backtest", "describe", "prequential", "recommended", "show_versions"]
 
 # Where each name lives; a module is imported when its first name is asked for.
 _MODULES = {
@@ -20,6 +21,7 @@ _MODULES = {
     "FastAGP": "agp",
     "Fleet": "fleet",
     "Online": "online",
+    "backtest": "comparison",
     "describe": "engine",
     "prequential": "evaluate",
     "recommended": "defaults",

@@ -2,32 +2,160 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftgp.cli import console
-from driftgp.cli.tables import comparison_table
+from driftgp.cli.console import Column
+from driftgp.cli.options import (
+    AsJSON,
+    Calendar,
+    Columns,
+    Cycles,
+    Holidays,
+    Horizon,
+    Known,
+    Lags,
+    Malformed,
+    Picture,
+    Season,
+    SeasonalLags,
+    Table,
+    Target,
+    Time,
+)
+from driftgp.cli.run import MODEL
+
+if TYPE_CHECKING:
+    from driftgp.comparison import Backtest
+    from driftgp.runner.inputs import Inputs
+
+COLUMNS = (
+    Column("method", "method"),
+    Column("rmse", "RMSE", "{:.4g}"),
+    Column("ratio", "/ driftgp", "{:.2f}"),
+    Column("chance", "p", "{:>}"),
+    Column("mae", "MAE", "{:.4g}"),
+    Column("crps", "CRPS", "{:.4g}"),
+    Column("coverage", "in 95 %", "{:.1%}"),
+    Column("microseconds", "µs/row", "{:.0f}"),
+)
 
 
 def compare(
+    file: Table,
+    target: Target = None,
+    features: Columns = None,
+    known: Known = None,
+    lags: Lags = None,
+    seasonal_lags: SeasonalLags = None,
+    calendar: Calendar = None,
+    cycles: Cycles = None,
+    holidays: Holidays = None,
+    malformed: Malformed = None,
+    time: Time = None,
+    horizon: Horizon = None,
+    season: Season = None,
     methods: Annotated[
         str | None,
         typer.Option(
-            help='Names, with commas between them: "AGP,OSGP,exact window". A name with @λ is that method with another '
-            'forgetting factor: "KRLS-T@0.98,KRLS-T@0.99,KRLS-T@0.995".',
-            show_default="all",
+            help="Names, with commas: 'persistence, seasonal naive, RLS, Ridge, LightGBM, "
+            "river linear, river tree, river forest, river kNN'.",
+            show_default="all that are installed",
+            rich_help_panel=MODEL,
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Average over this many seeds.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="First seed.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Read the first so many rows.", show_default="all", rich_help_panel=MODEL)
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option(min=1, help="Rows before the first scored one.", rich_help_panel=MODEL)
+    ] = 500,
+    refit: Annotated[
+        int, typer.Option(min=1, help="Rows from one fit of a batch method to the next.", rich_help_panel=MODEL)
+    ] = 168,
+    plot: Picture = None,
+    as_json: AsJSON = False,
 ) -> None:
-    """Run AGP and every rival on the toy stream, one step ahead: a table. Most rivals need driftgp[rivals]."""
-    from driftgp.paper import compare as experiment
+    """Compare the default model with persistence, Ridge, LightGBM and others on a table of your own.
 
-    names = None if methods is None else [name.strip() for name in methods.split(",")]
-    count = len(experiment.chosen(names))
-    with console.progress(count * (seeds + 1), "running") as report:
-        rows = experiment.compare(names, range(seed, seed + seeds), report)
-    comparison_table(rows, range(seed, seed + seeds), as_json)
+    Every method has the same inputs and predicts each row before its target is known. The methods of other libraries
+    need the extra `compare`.
+    """
+    given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
+    from driftgp.comparison import METHODS, backtest
+    from driftgp.data.rows import open_rows
+    from driftgp.runner import settings_from
+    from driftgp.runner.inputs import read_inputs
+    from driftgp.season import season_of, usual_step
+
+    settings = settings_from(given)
+    with open_rows(file) as table:
+        read = read_inputs(settings, table, most=rows, complain=console.remark)
+    names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+    with console.progress(len(METHODS if names is None else names) + 1, "comparing") as report:
+        found = backtest(
+            read.X,
+            read.y,
+            methods=names,
+            warmup=warmup or 1,
+            horizon=settings.horizon,
+            season=season or season_of(usual_step(read.at)),
+            refit=refit,
+            report=report,
+        )
+    if as_json:
+        print(json.dumps(found.to_json() | {"inputs": list(read.names)}, indent=2, allow_nan=False))
+    else:
+        _show(found, settings.target, read, refit)
+    if plot is not None:
+        from driftgp import plots
+        from driftgp.plots_comparison import backtest_figure
+
+        plots.save(backtest_figure(found, _axis(read)[-len(found.errors["driftgp"]) :], settings.target), plot)
+        console.remark(f"wrote {plot}")
+
+
+_SETTINGS = frozenset(
+    (
+        "target",
+        "features",
+        "known",
+        "lags",
+        "seasonal_lags",
+        "calendar",
+        "cycles",
+        "holidays",
+        "malformed",
+        "time",
+        "horizon",
+    )
+)
+
+
+def _show(found: Backtest, target: str, read: Inputs, refit: int) -> None:
+    ahead = "one row" if found.horizon == 1 else f"{found.horizon} rows"
+    console.print_table(
+        COLUMNS,
+        [line._asdict() | {"chance": _chance(line.p)} for line in found.lines],
+        title=f"{target}, {ahead} ahead: {found.rows} rows, {len(read.names)} inputs",
+        caption="p: how often chance alone makes squared errors differ so much from driftgp's\n"
+        f"µs/row: CPU time to predict and learn; Ridge and LightGBM refitted every {refit} rows",
+    )
+    for method, reason in found.left_out.items():
+        console.remark(f"left out: {method} ({reason})")
+    print(found.verdict)
+
+
+def _chance(p: float) -> str | None:
+    return None if p != p else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _axis(read: Inputs) -> Any:
+    """Times for the picture, where there are dates; else the numbers of the rows."""
+    import numpy as np
+
+    dated = all(clock is not None for clock in read.clock)
+    return np.array(read.clock, "datetime64[s]") if dated else np.arange(len(read.y))

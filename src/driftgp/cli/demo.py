@@ -33,6 +33,14 @@ def _picture_file(path: Path) -> Path:
 def demo(
     seeds: Annotated[int, typer.Option(min=1, help="Average over this many seeds.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="First seed, the one of the picture.")] = 0,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help='A table of other methods, without a picture: all, or names with commas, "AGP,OSGP,exact window". '
+            'A name with @λ has another forgetting factor: "KRLS-T@0.98". Most need driftgp\\[rivals].',
+            show_default="AGP in three forms, and persistence",
+        ),
+    ] = None,
     relevance: Annotated[
         Relevance | None,
         typer.Option(
@@ -49,6 +57,9 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
 ) -> None:
     """Run AGP, fast-AGP, the hybrid and persistence on the toy stream: a table and a picture."""
+    if methods is not None:
+        _rivals(None if methods == "all" else [name.strip() for name in methods.split(",")], seeds, seed, as_json)
+        return
     from driftgp.data import toy_stream
     from driftgp.paper import comparison, settings
     from driftgp.paper import demo as experiment
@@ -56,10 +67,10 @@ def demo(
     chosen = settings.paper("toy") if paper else settings.printed("toy")
     if relevance is not None:
         chosen["relevance"] = relevance.value
-    methods = experiment.methods(chosen)
+    shown = experiment.methods(chosen)
     streams = [toy_stream(number) for number in range(seed, seed + seeds)]
-    with console.progress(comparison.steps(methods, streams), "running") as report:
-        results = comparison.compare(methods, streams, report)
+    with console.progress(comparison.steps(shown, streams), "running") as report:
+        results = comparison.compare(shown, streams, report)
     rows = [asdict(result.row) for result in results.values()]
     comparison_table(rows, range(seed, seed + seeds), as_json)
     if plot:
@@ -67,3 +78,13 @@ def demo(
 
         plots.save(experiment.picture(streams[0], results["AGP"].runs[0], chosen["window"]), output)
         console.remark(f"wrote {output}")
+
+
+def _rivals(names: list[str] | None, seeds: int, seed: int, as_json: bool) -> None:
+    """The table of the methods that the paper compares with."""
+    from driftgp.paper import compare
+
+    chosen = range(seed, seed + seeds)
+    with console.progress(len(compare.chosen(names)) * (seeds + 1), "running") as report:
+        rows = compare.compare(names, chosen, report)
+    comparison_table(rows, chosen, as_json)

@@ -6,6 +6,7 @@ goes on as if it had never stopped, bit for bit.
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -107,6 +108,13 @@ class Runner:
             elif fault is None:
                 return
         raise fault
+
+    def samples(self, most: int | None = None) -> list[Sample]:
+        """The rows from here on, or so many of them, read and not answered."""
+        samples, fault = self._read(sys.maxsize if most is None else most)
+        if fault is not None:
+            raise fault
+        return samples
 
     def _read(self, count: int) -> tuple[list[Sample], ValueError | None]:
         samples: list[Sample] = []

@@ -1,0 +1,141 @@
+"""The methods of a comparison: each one from the rows of a trial to forecasts, without a look ahead."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+
+from driftgp.comparison import outside
+from driftgp.comparison.trial import Forecasts, Run, Trial
+from driftgp.defaults import recommended
+from driftgp.evaluate import prequential
+from driftgp.predictions import Forecast, Gaussian
+from driftgp.runner.stack import Stack
+from driftgp.runner.work import Work
+
+ERRORS = 500  # the last errors, by which a naive forecast knows its spread
+FORGETTING = 0.998  # of recursive least squares: a memory of 500 rows
+
+
+class Method(NamedTuple):
+    """A method of the table: what runs it, and the module of another library that it needs."""
+
+    run: Run
+    module: str | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """The library that is not installed, None if all is there."""
+        library = (self.module or "").partition(".")[0]
+        return library if library and find_spec(library) is None else None
+
+    def prepare(self) -> None:
+        """Import what it needs, so that no time per row has that in it."""
+        if self.module is not None:
+            import_module(self.module)
+
+
+def default(trial: Trial) -> Forecasts:
+    """The model that driftgp recommends for the rows before the first predicted one."""
+    first = max(trial.warmup - trial.horizon + 1, 0)  # rows whose labels are known when the first one is predicted
+    X, y = trial.X, trial.y
+    model = recommended(X[:first], y[:first], horizon=trial.horizon)
+    if trial.horizon == 1:
+        prediction: Forecast = prequential(model, model.init(X[:first], y[:first]), X[first:], y[first:]).prediction
+    else:
+        h = trial.horizon
+        stack = Stack(model, X.shape[1])
+        slot = stack.admit()
+        stack.start(slot, X[:first], y[:first])
+        work = Work(X[first:-h], y[first:-h], np.ones(len(y) - h - first), X[first + h :], y[first + h :])
+        made = stack.run_late(slot, work, stack.forecast(slot, X[first : first + h]))
+        prediction = Forecast(model, made, flat=True, solve=stack.engine.solve)
+    prediction = prediction.rows(slice(trial.warmup - first, None))
+    return Forecasts(prediction.mean, prediction)
+
+
+def persistence(trial: Trial) -> Forecasts:
+    """The last known target."""
+    return _naive(trial, 1)
+
+
+def seasonal_naive(trial: Trial) -> Forecasts:
+    """The last known target of the same place in the season."""
+    assert trial.season is not None  # noqa: S101 (the contest asks)
+    return _naive(trial, trial.season)
+
+
+def _naive(trial: Trial, season: int) -> Forecasts:
+    """The target so many seasons back that it is known; the one before it where that is missing."""
+    back = season * -(-trial.horizon // season)
+    mean = np.full(trial.rows, np.nan)
+    for lag in range(back, trial.rows, season):
+        missing = np.isnan(mean[lag:])
+        if not missing.any():
+            break
+        mean[lag:] = np.where(missing, trial.y[: trial.rows - lag], mean[lag:])
+    known = trial.y[trial.known_before(trial.warmup)]
+    mean = np.where(np.isnan(mean), known.mean() if len(known) else 0.0, mean)
+    variance = _recent(np.square(trial.y - mean), trial.horizon)
+    law = Gaussian(mean=mean, variance=variance, noise=variance).rows(slice(trial.warmup, None))
+    return Forecasts(law.mean, law)
+
+
+def _recent(squares: np.ndarray, horizon: int) -> np.ndarray:
+    """Mean of the last known squares before each row, and a small number where there is none."""
+    there = np.isfinite(squares)
+    total = np.concatenate([[0.0], np.cumsum(np.where(there, squares, 0.0))])
+    count = np.concatenate([[0], np.cumsum(there)])
+    end = np.maximum(np.arange(len(squares)) - horizon + 1, 0)
+    begin = np.maximum(end - ERRORS, 0)
+    mean = (total[end] - total[begin]) / np.maximum(count[end] - count[begin], 1)
+    return np.maximum(mean, np.finfo(np.float64).tiny ** 0.5)
+
+
+def least_squares(trial: Trial) -> Forecasts:
+    """Recursive least squares with forgetting λ on the standardised inputs and a constant.
+
+    k = P x / (λ + xᵀ P x),  w ← w + k (y − xᵀ w),  P ← (P − k xᵀ P) / λ;  variance v (1 + xᵀ P x), v of late.
+    """
+    known = trial.known_before(trial.warmup)
+    X, y = trial.filled, trial.y
+    batch = X[known] if len(known) else np.zeros((1, X.shape[1]))
+    scale = batch.std(0)
+    X = np.column_stack([np.ones(trial.rows), (X - batch.mean(0)) / np.where(scale > 0.0, scale, 1.0)])
+    D = X.shape[1]
+    w, P, v, n = np.zeros(D), np.eye(D), 0.0, 0.0
+    mean, variance = np.zeros(trial.rows), np.zeros(trial.rows)
+    for row in range(trial.rows):
+        label = row - trial.horizon
+        if label >= 0 and np.isfinite(y[label]):
+            x = X[label]
+            Px = P @ x
+            error = y[label] - x @ w
+            k = Px / (FORGETTING + x @ Px)
+            n = FORGETTING * n + 1.0
+            v += (error**2 / (1.0 + x @ Px) - v) / n
+            w += k * error
+            P = (P - np.outer(k, Px)) / FORGETTING
+            P = 0.5 * (P + P.T)
+            if np.trace(P) > 1e6 * D:  # an input that stopped varying: its variance would grow without end
+                P *= 1e6 * D / np.trace(P)
+        x = X[row]
+        mean[row], variance[row] = x @ w, v * (1.0 + x @ P @ x)
+    variance = np.maximum(variance, np.finfo(np.float64).tiny ** 0.5)
+    law = Gaussian(mean=mean, variance=variance, noise=variance).rows(slice(trial.warmup, None))
+    return Forecasts(law.mean, law)
+
+
+METHODS: dict[str, Method] = {
+    "driftgp": Method(default),
+    "persistence": Method(persistence),
+    "seasonal naive": Method(seasonal_naive),
+    "RLS": Method(least_squares),
+    "Ridge": Method(outside.ridge, "sklearn.linear_model"),
+    "LightGBM": Method(outside.lightgbm, "lightgbm"),
+    "river linear": Method(outside.river_linear, "river.linear_model"),
+    "river tree": Method(outside.river_tree, "river.tree"),
+    "river forest": Method(outside.river_forest, "river.forest"),
+    "river kNN": Method(outside.river_neighbours, "river.neighbors"),
+}

@@ -1,0 +1,88 @@
+"""What a comparison found: a table, a verdict in one sentence, and the losses behind them."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+OURS = "driftgp"
+LEVEL = 0.05  # a difference is more than noise if chance makes one as large less often than this
+
+
+class Line(NamedTuple):
+    """A method's line of the table."""
+
+    method: str
+    rmse: float
+    mae: float
+    crps: float  # NaN where the method has no distribution
+    coverage: float  # of the 95 % interval; NaN likewise
+    microseconds: float  # of CPU per row: predict, learn and refit
+    ratio: float  # RMSE / that of driftgp
+    p: float  # how often chance alone would make the squared errors differ as much from driftgp's
+
+
+@dataclass(frozen=True, eq=False)
+class Backtest:
+    """The lines of the table, lowest error first, and every method's error at each row.
+
+    Attributes:
+        lines: one per method.
+        errors: forecast errors of each method, N each; NaN at rows without a target.
+        rows: number of rows scored.
+        horizon: rows from a forecast to its label.
+        left_out: methods that did not run, and why.
+    """
+
+    lines: tuple[Line, ...]
+    errors: dict[str, np.ndarray]
+    rows: int
+    horizon: int
+    left_out: dict[str, str]
+
+    def __getitem__(self, method: str) -> Line:
+        """A method's line."""
+        return next(line for line in self.lines if line.method == method)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: how driftgp did against the best of the others."""
+        ours, others = self[OURS], [line for line in self.lines if line.method != OURS]
+        best = others[0]
+        chance = "p < 0.001" if best.p < 0.001 else f"p = {best.p:.3f}"
+        figures = f"RMSE {ours.rmse:.4g} against {best.rmse:.4g}"
+        if not best.p < LEVEL:
+            return (
+                f"driftgp and {best.method}, the best of the others, are level on these rows: {figures}, "
+                f"a difference that may be noise ({chance})."
+            )
+        if ours.rmse < best.rmse:
+            less = 1.0 - ours.rmse / best.rmse
+            return (
+                f"driftgp has the lowest error: {figures} for {best.method}, the best of the others; "
+                f"{less:.0%} lower, and more than noise ({chance})."
+            )
+        return (
+            f"driftgp loses on these rows: {figures} for {best.method}; {ours.rmse / best.rmse - 1.0:.0%} higher, "
+            f"and more than noise ({chance})."
+        )
+
+    @property
+    def gains(self) -> dict[str, np.ndarray]:
+        """Squared error of each other method minus driftgp's, summed up to each row: rising where driftgp is better."""
+        ours = np.square(self.errors[OURS])
+        others = {method: np.square(e) for method, e in self.errors.items() if method != OURS}
+        return {method: np.nancumsum(squares - ours) for method, squares in others.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """The table and the verdict, as JSON holds them."""
+        return {
+            "verdict": self.verdict,
+            "rows": self.rows,
+            "horizon": self.horizon,
+            "methods": [
+                {name: value if value == value else None for name, value in line._asdict().items()}
+                for line in self.lines
+            ],
+            "left_out": self.left_out,
+        }
