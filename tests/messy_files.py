@@ -361,6 +361,7 @@ def words_in_columns(folder: Path) -> Expected:
         "open": [float(t % 7 == 0) for t in range(40)],
         "weather = sun": [float(each == "sun") for each in weather],
         "weather = rain": [float(each == "rain") for each in weather],
+        "holiday": [float(t == 5) for t in range(40)],
     }
     return Expected(
         path, times=iso(times), targets=loads(), columns=columns, left_out="station (text with 40 different values)"

@@ -48,13 +48,27 @@ def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], ti
     Console().print(table)
 
 
+def print_notes(notes: Iterable[tuple[str, str]]) -> None:
+    """Print names and sentences side by side; those named Warning stand out."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for name, text in notes:
+        style = "bold yellow" if name == "Warning" else ""
+        table.add_row(Text(name, style), Text(text))
+    Console().print(table)
+
+
 def print_json(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as a JSON list of objects for programs; what is not a finite number is null."""
     keys = [column.key for column in columns if not column.screen_only]
-    print(json.dumps([{key: _finite(row[key]) for key in keys} for row in rows], indent=2, allow_nan=False))
+    print(json.dumps([{key: finite(row[key]) for key in keys} for row in rows], indent=2, allow_nan=False))
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """A value as JSON can hold it."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

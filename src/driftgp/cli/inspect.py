@@ -25,6 +25,13 @@ LABELS = {  # where a name alone does not say what a person on call should make 
     "run_nlpd": "NLPD",
     "run_coverage": "coverage of the intervals",
     "run_width": "mean width of the intervals",
+    "run_rmse_compared": "RMSE on the rows on which naive forecasts are compared",
+    "run_rmse_persistence": "RMSE of persistence",
+    "run_mae_persistence": "MAE of persistence",
+    "run_rmse_season": "RMSE of the seasonal naive forecast",
+    "run_mae_season": "MAE of the seasonal naive forecast",
+    "run_rmse_season_2": "RMSE of the seasonal naive forecast, longer season",
+    "run_mae_season_2": "MAE of the seasonal naive forecast, longer season",
     "run_missing": "rows without a target",
     "run_carried": "rows with a gap in an input",
     "alarms": "drift alarms",
@@ -63,6 +70,7 @@ def inspect(
     """Say what is in a checkpoint: what the model remembers, how it has done of late, whether something is wrong."""
     from driftgp.runner import read_checkpoint
     from driftgp.runner.bundle import MAGIC
+    from driftgp.runner.warnings import warnings_of
 
     data = file.read_bytes()
     try:
@@ -73,7 +81,7 @@ def inspect(
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
     key = _chosen(saved, group)
-    facts = _facts(saved, key)
+    facts = _facts(saved, key) | {"warnings": warnings_of(saved.settings, saved.schema, saved.lanes)}
     if as_json:
         print(json.dumps(_without_nan(facts), indent=2, allow_nan=False))
     else:
@@ -94,10 +102,14 @@ def _chosen(saved: Saved, group: str | None) -> str:
 
 def _facts(saved: Saved, key: str) -> dict[str, Any]:
     from driftgp.diagnostics import describe
+    from driftgp.runner.naive import NAMES, labels_of
 
     lane = saved.lanes[key]
     facts: dict[str, Any] = {"rows_read": saved.rows, "series": len(saved.lanes)}
-    facts |= {f"run_{name}": value for name, value in lane.scores.summary().items() if name != "alarms"}
+    named = labels_of([lane.naive.seasons or ()])
+    unknown = {f"{kind}_{name}" for kind in ("rmse", "mae") for name in NAMES if name not in named}
+    summary = lane.scores.summary().items()
+    facts |= {f"run_{name}": value for name, value in summary if name != "alarms" and name not in unknown}
     if lane.model is None or lane.state is None:
         return facts | {"model": "not started", "warmup_rows": len(lane.batch)}
     names = list(lane.features.names)
@@ -129,11 +141,13 @@ def _model_checkpoint(data: bytes, plot: Path | None, *, as_json: bool) -> None:
 
 
 def _print(facts: dict[str, Any], title: str) -> None:
-    rows = [{"name": _label(name), "value": _short(value)} for name, value in facts.items() if name != "members"]
+    apart = ("members", "warnings")
+    rows = [{"name": _label(name), "value": _short(value)} for name, value in facts.items() if name not in apart]
     for k, member in enumerate(facts.get("members", ()), start=1):
         shown = {name: member[name] for name in OF_A_MEMBER if name in member}
         rows.append({"name": f"member {k}", "value": f"{member['model']}: {_short(shown)}"})
     console.print_table([Column("name", "what"), Column("value", "value")], rows, title=title, caption="")
+    console.print_notes(("Warning", warning) for warning in facts.get("warnings", ()))
 
 
 def _label(name: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
 import stat
-import statistics
 import sys
 import time as clock
 from difflib import get_close_matches
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from driftgp.cli import console
-from driftgp.cli.console import Column
 from driftgp.cli.demo import _picture_file as check_picture
 
 if TYPE_CHECKING:
@@ -24,24 +21,6 @@ if TYPE_CHECKING:
     from driftgp.data.rows import Rows
     from driftgp.runner import Answer, Settings
 
-EVERYTHING = (
-    Column("series", "series"),
-    Column("rows", "rows", "{:d}"),
-    Column("predicted", "predicted", "{:d}"),
-    Column("rmse", "RMSE", "{:.4g}"),
-    Column("mse", "MSE", "{:.4g}"),
-    Column("relative", "rel. MSE", "{:.3f}"),
-    Column("mae", "MAE", "{:.4g}"),
-    Column("coverage", "coverage", "{:.1%}"),
-    Column("width", "width", "{:.4g}"),
-    Column("nlpd", "NLPD", "{:.3f}"),
-    Column("missing", "no target", "{:d}"),
-    Column("carried", "input gaps", "{:d}"),
-    Column("alarms", "alarms", "{:d}"),
-)
-ON_SCREEN = ("series", "rows", "predicted", "rmse", "mae", "coverage", "width", "alarms")
-OF_SERIES = ("series", "predicted", "relative", "rmse", "mae", "coverage", "alarms")
-SERIES_SHOWN = 20
 INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
 WRITTEN = "How the file is written: found from its rows; say it where that is not clear"
 NAMED = "Model by name: each of these means --model agp where no model is named"
@@ -380,39 +359,16 @@ class _Job:
                 predictions.journal_of(self.output).unlink()
 
     def print_summary(self, seconds: float, *, as_json: bool) -> None:
-        """Print the scores, on standard error if predictions are on standard output."""
-        scores = self.runner.summary()
-        total = {"series": "all", **scores.pop("")}
-        series = [{"series": group, **own} for group, own in scores.items()] if self.settings.group else []
-        series.sort(key=lambda own: math.inf if math.isnan(own["relative"]) else -own["relative"])  # worst first
-        if series:  # of all together it would be a share of the differences between series too
-            total["relative"] = statistics.median(own["relative"] for own in series)
-        read = self.runner.rows - self.at_first
-        pace = f"{read} rows in {seconds:.1f} s" if read else "no new rows"
+        """Print the summary, on standard error if predictions are on standard output."""
+        from driftgp.cli.summary import Summary
+
+        summary = Summary(self.runner, self.runner.rows - self.at_first, seconds)
         if self.on_screen:
-            console.remark(f"RMSE {total['rmse']:.4g}, coverage {total['coverage']:.1%}; {pace}")
+            summary.remark()
         elif as_json:
-            console.print_json(EVERYTHING, [*series, total])
+            summary.print_json()
         else:
-            schema = self.runner.schema
-            for what, found in (("read", schema.notes), ("left out", schema.left_out)):
-                if found:
-                    console.remark(f"{what}: {'; '.join(found)}")
-            more = f"; worst {SERIES_SHOWN} of {len(series)} series shown" if len(series) > SERIES_SHOWN else ""
-            columns = OF_SERIES if series else ON_SCREEN
-            note = "\nrel. MSE: share of the targets' variance, worst series first (all: the median)" if series else ""
-            console.print_table(
-                [column for column in EVERYTHING if column.key in columns],
-                [*series[:SERIES_SHOWN], total],
-                title=f"{self.settings.target} by {self._model()}, {self._ahead()} ahead",
-                caption=f"{pace}{more}\ncoverage: share of targets in their {self.settings.level:.0%} interval{note}",
-            )
-
-    def _model(self) -> str:
-        return "the default model" if self.settings.model == "default" else str(self.settings.model)
-
-    def _ahead(self) -> str:
-        return "one row" if self.settings.horizon == 1 else f"{self.settings.horizon} rows"
+            summary.print()
 
     def draw(self, path: Path) -> None:
         """Draw the run."""

@@ -12,6 +12,8 @@ from driftgp.features import Features, History
 from driftgp.model import Model, State
 from driftgp.runner.clock import Clock
 from driftgp.runner.models import build_model
+from driftgp.runner.naive import Naive
+from driftgp.runner.observed import Observed
 from driftgp.runner.samples import Sample
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import DEFAULT, SECONDS, Settings
@@ -34,6 +36,8 @@ class Lane:
         """Start with nothing."""
         self.settings, self.features = settings, features
         self.history = History(features)
+        self.naive = Naive(settings.seasonal_lags, settings.horizon)
+        self.observed = Observed((*features.columns, *features.known, settings.target))
         self.waiting = Waiting(np.zeros((0, len(features.names))), np.zeros(0), np.zeros(0))
         self.batch: list[tuple[list[float], float]] = []
         self.intervals: list[float] = []  # until the model starts
@@ -51,26 +55,26 @@ class Lane:
     def receive(self, samples: Sequence[Sample]) -> Received:
         """Take rows in. Where that gives the series a model, it is to be seated, and begun, before it works."""
         y, at = np.array([[sample.target, sample.at] for sample in samples]).T
-        X = self.history.extend(
-            np.array([sample.columns for sample in samples], np.float64),
-            np.array([sample.known for sample in samples], np.float64),
-            y,
-            [sample.clock for sample in samples],
-        )
+        columns = np.array([sample.columns for sample in samples], np.float64)
+        known = np.array([sample.known for sample in samples], np.float64)
+        X = self.history.extend(columns, known, y, [sample.clock for sample in samples])
+        wild, bounds = self.observed.see(samples, at, np.concatenate([columns, known, y[:, None]], 1))
+        seasonal = self.naive.seasonal(at, y, dated=samples[0].clock is not None)
         interval, jumps = self.clock.since(at)
         gaps = np.isnan(X).any(1)
-        flags = self._remarks(y, gaps, interval, jumps)
+        flags = self._remarks(y, gaps, {"unordered": interval < 0.0, "jump": jumps, "wild": wild})
         interval = np.maximum(interval, 0.0)
         ready = slice(len(samples) - len(X), None)  # the rows before have not enough of a past
         rows = self.waiting.then(Waiting(X, y[ready], interval[ready]))
         first = self._first(rows, interval) if self.model is None else 0
         work = self._work(rows, first)
+        naive = self.naive.forecasts(rows.y[: max(len(rows.y) - self.settings.horizon, 0)], first, seasonal)
         self.waiting = rows.rows(slice(max(len(rows.y) - self.settings.horizon, 0), None))
         if len(work.y):
             self._blob = b""
-        return Received(work, gaps[len(gaps) - len(work.y) :], flags)
+        return Received(work, gaps[len(gaps) - len(work.y) :], naive, bounds[len(y) - len(work.y) :], flags)
 
-    def _remarks(self, y: np.ndarray, gaps: np.ndarray, interval: np.ndarray, jumps: np.ndarray) -> list[list[str]]:
+    def _remarks(self, y: np.ndarray, gaps: np.ndarray, others: dict[str, np.ndarray]) -> list[list[str]]:
         """What is to be said of each row; counts of them."""
         missing, ready = np.isnan(y), len(y) - len(gaps)
         self.scores.rows += len(y)
@@ -80,8 +84,7 @@ class Lane:
         remarks = (
             ("missing", np.flatnonzero(missing)),
             ("skipped" if self.settings.missing == "skip" else "carried", ready + np.flatnonzero(gaps)),
-            ("unordered", np.flatnonzero(interval < 0.0)),
-            ("jump", np.flatnonzero(jumps)),
+            *((name, np.flatnonzero(rows)) for name, rows in others.items()),
         )
         for remark, places in remarks:
             for place in places:
@@ -183,15 +186,17 @@ class Lane:
 
     def answer(self, samples: Sequence[Sample], received: Received, said: Said | None) -> list[Answer]:
         """Answer rows with what the model said of the last of them; before it started there is nothing to say."""
-        work, gaps, flags = received
+        work, flags = received.work, received.flags
         first = len(samples) - len(work.y)
         ends = np.full((3, len(samples)), np.nan)  # mean, low and high
         for remarks in flags[:first]:
             remarks.insert(0, "warmup")
         if said is not None:
             if self.settings.missing == "skip":
-                said = said.without(gaps)
-            self.scores.count(said, work.y_next)
+                said = said.without(received.gaps)
+            lines = [sample.line for sample in samples[first:]]
+            self.scores.count(said, work.y_next, received.naive, lines)
+            self.observed.see_forecasts(lines, said.mean, received.bounds)
             ends[:, first:] = said[:3]
             for place in np.flatnonzero(np.diff(said.alarms, prepend=self.scores.alarms) > 0):
                 flags[first + place].append("alarm")
@@ -213,6 +218,8 @@ class Lane:
             "unit": self.unit,
             "clock": self.clock.to_json(),
             "scores": self.scores.to_json(),
+            "naive": self.naive.to_json(),
+            "observed": self.observed.to_json(),
             "started": self.model is not None,
         }
 
@@ -226,7 +233,11 @@ class Lane:
 
     @classmethod
     def restored(
-        cls, settings: Settings, features: Features, stored: dict[str, Any], parts: tuple[bytes, bytes]
+        cls,
+        settings: Settings,
+        features: Features,
+        stored: dict[str, Any],
+        parts: tuple[bytes, bytes],
     ) -> Self:
         """The lane that `to_json` and `parts` describe."""
         lane = cls(settings, features)
@@ -239,6 +250,8 @@ class Lane:
         lane.intervals, lane.unit = numbers(stored["intervals"]), positive(stored["unit"])
         lane.clock = Clock.from_json(stored["clock"])
         lane.scores = Scores.from_json(stored["scores"])
+        lane.naive.restore(stored["naive"])
+        lane.observed = Observed.from_json(lane.observed.columns, stored["observed"])
         if stored["started"]:
             lane._restore_model(*parts)
         return lane

@@ -8,6 +8,7 @@ goes on as if it had never stopped, bit for bit.
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from driftgp.data.ahead import Ahead
 from driftgp.data.rows import Row, Rows
 from driftgp.runner import bundle
 from driftgp.runner.lane import Lane
+from driftgp.runner.leaks import without_leaks
 from driftgp.runner.models import build_model
 from driftgp.runner.samples import Interpreter, Sample
 from driftgp.runner.schema import Schema, features_of, find_schema
@@ -85,7 +87,8 @@ class Runner:
             if not first:
                 next(self._source, None)  # raises what is wrong with the first row, if anything is
                 raise ValueError(f"{rows.place} has a header and no rows: there is nothing to predict")
-            self.schema = find_schema(settings, rows, first)
+            schema = find_schema(settings, rows, first)
+            self.schema = without_leaks(settings, schema, _readable_samples(Interpreter(settings, schema, rows), first))
             self.lanes: dict[str, Lane] = {}
         else:
             self.schema, self.lanes = saved.schema, saved.lanes
@@ -267,6 +270,15 @@ def read_checkpoint(data: bytes) -> Saved:
         return Saved(settings, schema, lanes, whole(header["rows"]), text(header["digest"]), whole(header["output"]))
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"the checkpoint is damaged: its header is not complete ({error})") from error
+
+
+def _readable_samples(interpreter: Interpreter, rows: list[Row]) -> list[Sample]:
+    """Those of the rows that can be read; the others are refused, or left out, when it is their turn."""
+    samples = []
+    for row in rows:
+        with suppress(ValueError):
+            samples.append(interpreter.sample(row))
+    return samples
 
 
 def _same_settings(before: Settings, now: Settings) -> None:

@@ -81,6 +81,8 @@ class Interpreter:
     def _input(self, row: Row, index: int, each: Input) -> float:
         if each.kind == "category":
             return float(row.cells[index].strip() == each.category)
+        if each.kind == "mark":
+            return float(row.cells[index].strip().casefold() not in BLANK)
         value = self._number(row, index) if each.kind == "number" else self._flag(row, index)
         if self._settings.missing == "refuse" and math.isnan(value):
             raise self._rows.fault(row, index, "a number (blanks are refused: see the setting missing)")

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from driftgp.data.dates import as_clock, as_hours, as_moment, readings
 from driftgp.data.numbers import BLANK, Decimal, as_flag, as_number
@@ -14,11 +14,15 @@ from driftgp.runner.settings import SECONDS, Settings
 from driftgp.runner.stored import text
 
 CATEGORIES = 10  # of a column of text, at most, that have an input each
-Kind = Literal["number", "flag", "category"]
+Kind = Literal["number", "flag", "mark", "category"]
 
 
 class Input(NamedTuple):
-    """An input that a column gives: its number, 1 for yes and 0 for no, or 1 where the cell is a certain text."""
+    """An input that a column gives.
+
+    number: the cell; flag: 1 for yes and 0 for no; mark: 1 where there is a text and 0 where there is none; category: 1
+    where the cell is a certain text, else 0.
+    """
 
     column: str
     kind: Kind = "number"
@@ -44,6 +48,8 @@ class Schema:
     unit: str = ""  # of the target
     notes: tuple[str, ...] = ()  # how the file is written
     left_out: tuple[str, ...] = ()  # columns that are not used, and why
+    leaks: tuple[str, ...] = ()  # columns that explain the target too well to be honest
+    leaks_used: bool = False  # as they were asked for
 
     def to_json(self) -> dict[str, Any]:
         """The parts, as JSON holds them."""
@@ -52,7 +58,7 @@ class Schema:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Schema":
         """What `to_json` gave, or an error if it is anything else."""
-        names = ("header", "time", "notes", "left_out")
+        names = ("header", "time", "notes", "left_out", "leaks")
         texts: dict[str, Any] = {name: tuple(map(text, stored[name])) for name in names}
         inputs: dict[str, Any] = {
             name: tuple(Input(*map(text, parts)) for parts in stored[name])  # type: ignore[arg-type]
@@ -65,8 +71,10 @@ class Schema:
             form=None if stored["form"] is None else text(stored["form"]),
             zoned=stored["zoned"] is True,
             unit=text(stored["unit"]),
+            leaks_used=stored["leaks_used"] is True,
         )
-        if schema.decimal not in ("point", "comma") or {i.column for i in schema.inputs} - set(schema.header):
+        kinds = {each.kind for each in schema.inputs} - set(get_args(Kind))
+        if schema.decimal not in ("point", "comma") or kinds or {i.column for i in schema.inputs} - set(schema.header):
             raise TypeError("its columns do not fit together")
         return schema
 
@@ -164,6 +172,8 @@ class _Finder:
             return [Input(name)]
         if all(as_flag(cell) is not None for cell in values):
             return [Input(name, "flag")]
+        if 2 * values.total() < len(cells) and not any(map(_is_date, values)):
+            return [Input(name, "mark")]  # such as the name of a holiday, on few days
         return self._categories(name, values, asked=asked)
 
     def _categories(self, name: str, values: Counter[str], *, asked: bool) -> list[Input]:

@@ -1,11 +1,13 @@
 """Running sums from which a run's summary follows; sums, so that a run that was stopped goes on with them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from driftgp.runner.naive import NAMES
 from driftgp.runner.stored import number, whole
 from driftgp.runner.work import Said
 
@@ -27,9 +29,20 @@ class Scores:
     log_density: float = 0.0
     total: float = 0.0  # of the targets scored
     total_square: float = 0.0
+    largest: float = 0.0  # squared error
+    largest_line: int = 0
+    compared: int = 0  # rows scored for which there were naive forecasts too; sums over them follow
+    compared_square: float = 0.0
+    square_persistence: float = 0.0
+    absolute_persistence: float = 0.0
+    square_season: float = 0.0
+    absolute_season: float = 0.0
+    square_season_2: float = 0.0
+    absolute_season_2: float = 0.0
 
-    def count(self, said: Said, y: np.ndarray) -> None:
-        """Take in what was said of rows whose targets are y, N."""
+    def count(self, said: Said, y: np.ndarray, naive: np.ndarray, lines: Sequence[int]) -> None:
+        """Take in what was said of rows whose targets are y, N, beside naive forecasts, N×3, and their lines."""
+        self._compare(said.mean, y, naive)
         predicted = np.isfinite(said.mean)
         here = predicted & np.isfinite(y)
         mean, low, high, log_density, y = (
@@ -44,10 +57,27 @@ class Scores:
         self.log_density = _added(self.log_density, log_density)
         self.total = _added(self.total, y)
         self.total_square = _added(self.total_square, y**2)
+        if len(y):
+            worst = int(np.argmax((y - mean) ** 2))
+            if (y[worst] - mean[worst]) ** 2 > self.largest:
+                self.largest = float((y[worst] - mean[worst]) ** 2)
+                self.largest_line = int(np.asarray(lines)[here][worst])
+
+    def _compare(self, mean: np.ndarray, y: np.ndarray, naive: np.ndarray) -> None:
+        here = np.isfinite(mean) & np.isfinite(y) & np.isfinite(naive).all(1)
+        mean, y, naive = mean[here], y[here], naive[here]
+        self.compared += len(y)
+        self.compared_square = _added(self.compared_square, (y - mean) ** 2)
+        for name, forecast in zip(NAMES, naive.T, strict=False):
+            for kind, errors in (("square", (y - forecast) ** 2), ("absolute", np.abs(y - forecast))):
+                setattr(self, f"{kind}_{name}", _added(getattr(self, f"{kind}_{name}"), errors))
 
     def plus(self, other: "Scores") -> "Scores":
         """Sums of both."""
-        return Scores(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+        both = Scores(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+        worse = self if self.largest >= other.largest else other
+        both.largest, both.largest_line = worse.largest, worse.largest_line
+        return both
 
     @property
     def relative(self) -> float:
@@ -56,6 +86,16 @@ class Scores:
             return math.nan
         variance = self.total_square / self.scored - (self.total / self.scored) ** 2
         return self.square / self.scored / variance if variance > 0.0 else math.inf if self.square else 0.0
+
+    @property
+    def naive(self) -> dict[str, float]:
+        """RMSE and MAE of each naive forecast, and the model's RMSE on the same rows; NaN where nothing was scored."""
+        n = self.compared or math.nan
+        errors = {"rmse_compared": math.sqrt(self.compared_square / n)}
+        for name in NAMES:
+            errors[f"rmse_{name}"] = math.sqrt(getattr(self, f"square_{name}") / n)
+            errors[f"mae_{name}"] = getattr(self, f"absolute_{name}") / n
+        return errors
 
     def summary(self) -> dict[str, Any]:
         """Means and counts by name; NaN where nothing was scored."""
@@ -70,6 +110,7 @@ class Scores:
             "coverage": self.inside / n,
             "width": self.width / n,
             "nlpd": -self.log_density / n,
+            **self.naive,
             "missing": self.missing,
             "carried": self.carried,
             "alarms": self.alarms,

@@ -51,6 +51,8 @@ class Received(NamedTuple):
 
     work: Work
     gaps: np.ndarray  # of the rows in `work`, whether an input is missing
+    naive: np.ndarray  # of the rows in `work`, forecasts that need no model, N×3
+    bounds: np.ndarray  # of the rows in `work`, beyond which a forecast is wild, N×2
     flags: list[list[str]]
 
 

@@ -1,0 +1,81 @@
+"""Columns that explain the target too well to be honest: those that are known only together with it.
+
+In the bike-sharing file `casual` and `registered` add up to `cnt`. Whoever predicts from them predicts nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from driftgp.runner.samples import Sample
+from driftgp.runner.schema import Schema
+from driftgp.runner.settings import Settings
+
+TOO_GOOD = 0.02  # of the error of persistence: no honest column of a stream that moves comes as near as that
+_LEAST = 50  # rows
+
+
+def without_leaks(settings: Settings, schema: Schema, samples: Sequence[Sample]) -> Schema:
+    """The schema without the columns that give the target away, if nobody asked for them and others are left.
+
+    Only columns of the row itself can: where there is a horizon, those that count as known ahead.
+    """
+    inputs = schema.known if settings.horizon > 1 else schema.inputs
+    cells = [sample.known if settings.horizon > 1 else [*sample.columns, *sample.known] for sample in samples]
+    X = np.array(cells, np.float64).reshape(len(samples), len(inputs))
+    found = find_leaks(X, np.array([sample.target for sample in samples]), [sample.group for sample in samples])
+    names = tuple(dict.fromkeys(inputs[c].column for c in found))
+    honest = tuple(each for each in schema.columns if each.column not in names)
+    others = honest or schema.known or settings.lags or settings.seasonal_lags or settings.cycles
+    if settings.features is None and others and not set(names) & {each.column for each in schema.known}:
+        return replace(schema, leaks=names, columns=honest)
+    return replace(schema, leaks=names, leaks_used=bool(names))
+
+
+def find_leaks(X: np.ndarray, y: np.ndarray, groups: Sequence[str] = ()) -> tuple[int, ...]:
+    """The few columns of X (N×C) of which y (N) is a weighted sum, up to a small part of what it moves from row to row.
+
+    >>> rng = np.random.default_rng(0)
+    >>> casual, registered, temp = rng.poisson(20.0, (3, 200)).astype(float)
+    >>> find_leaks(np.stack([temp, casual, registered], 1), casual + registered)
+    (1, 2)
+    """
+    if len(y) < _LEAST:
+        return ()
+    with np.errstate(all="ignore"):  # numbers near the largest there are have no sums
+        return _found(X, y, _moves(y, groups))
+
+
+def _found(X: np.ndarray, y: np.ndarray, moves: float) -> tuple[int, ...]:
+    usable = [c for c in range(X.shape[1]) if np.isfinite(X[:, c]).mean() > 0.8 and np.nanstd(X[:, c]) > 0.0]
+    rows = np.isfinite(X[:, usable]).all(1) & np.isfinite(y)
+    if not usable or rows.sum() < max(_LEAST, 5 * len(usable)) or not 0.0 < moves < np.inf:
+        return ()
+    Z, y = X[np.ix_(rows, usable)], y[rows]
+    Z = (Z - Z.mean(0)) / np.maximum(Z.std(0), np.finfo(float).tiny)
+    y = y - y.mean()
+    kept = list(range(len(usable)))
+    if not np.isfinite(Z).all() or not _error(Z, y) <= TOO_GOOD * moves:
+        return ()
+    weight = np.abs(np.linalg.lstsq(Z, y)[0])
+    for c in np.argsort(weight).tolist():  # without it, do the others still explain the target?
+        others = [other for other in kept if other != c]
+        if others and _error(Z[:, others], y) <= TOO_GOOD * moves:
+            kept = others
+    return tuple(usable[c] for c in kept)
+
+
+def _moves(y: np.ndarray, groups: Sequence[str]) -> float:
+    """Root mean square of the steps from row to row of a series."""
+    steps = []
+    names = np.array(groups if len(groups) else [""] * len(y))
+    for name in dict.fromkeys(names.tolist()):
+        own = y[names == name]
+        steps.append(np.diff(own[np.isfinite(own)]))
+    moved = np.concatenate(steps) if steps else np.zeros(0)
+    return float(np.sqrt(np.mean(moved**2))) if len(moved) else 0.0
+
+
+def _error(Z: np.ndarray, y: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((y - Z @ np.linalg.lstsq(Z, y)[0]) ** 2)))

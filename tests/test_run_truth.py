@@ -1,0 +1,313 @@
+"""What `driftgp run` says of its own results: beside naive forecasts, with warnings, on a screen of 80 columns."""
+
+import csv
+import io
+import json
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from driftgp import cli
+from driftgp.data.rows import csv_rows
+from driftgp.runner import Runner, read_checkpoint, settings_from
+from driftgp.runner.leaks import find_leaks
+from driftgp.runner.naive import find_seasons
+from driftgp.runner.warnings import figure, warnings_of
+
+HOURS = 600
+NAIVE = {"target": "y", "model": "persistence", "lags": 1, "warmup": 5}
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def stream(rows=HOURS, seed=0):
+    """Hourly rows: time, temperature, and a target of which the last value is the best naive forecast."""
+    rng = np.random.default_rng(seed)
+    times = [str(np.datetime64("2024-01-01T00", "s") + np.timedelta64(3600 * t, "s")) for t in range(rows)]
+    y = [1000.0]
+    while len(y) < rows:
+        y.append(1000.0 + 0.98 * (y[-1] - 1000.0) + rng.normal(0.0, 20.0))
+    return [[time, f"{rng.normal(10.0, 3.0):.3f}", f"{value:.3f}"] for time, value in zip(times, y, strict=True)]
+
+
+def text_of(rows, header="time,x,y"):
+    return "\n".join([header, *(",".join(row) for row in rows)]) + "\n"
+
+
+def runner_of(rows, header="time,x,y", **settings):
+    runner = Runner(settings_from(NAIVE | settings), csv_rows("rows.csv", io.BytesIO(text_of(rows, header).encode())))
+    answers = [answer for block in runner.blocks() for answer in block]
+    return runner, answers
+
+
+def warned(rows, header="time,x,y", **settings):
+    runner, _ = runner_of(rows, header, **settings)
+    found = warnings_of(runner.settings, runner.schema, runner.lanes)
+    saved = read_checkpoint(runner.to_bytes())
+    assert warnings_of(saved.settings, saved.schema, saved.lanes) == found  # a checkpoint says the same
+    return found
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.app, ["run", *map(str, arguments)])
+
+
+# ---- naive forecasts -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("horizon", [1, 30])
+def test_the_naive_errors_are_those_of_the_naive_forecasts(horizon):
+    rows = stream()
+    del rows[200:210]  # a gap: a day before is a day before, not 24 rows before
+    rows[300][2] = ""
+    runner, answers = runner_of(rows, horizon=horizon)
+    y = np.array([float(row[2] or "nan") for row in rows])
+    at = np.array([np.datetime64(row[0]) for row in rows])
+    scored = [t for t, answer in enumerate(answers) if math.isfinite(answer.mean) and math.isfinite(y[t])]
+    known = {time: target for time, target in zip(at, y, strict=True) if math.isfinite(target)}
+    last = [next(y[s] for s in range(t - horizon, -1, -1) if math.isfinite(y[s])) for t in scored]
+    day = np.timedelta64(24 * math.ceil(horizon / 24), "h")
+    seasonal = [
+        known.get(at[t] - day, naive) if t >= 50 else naive for t, naive in zip(scored, last, strict=True)
+    ]  # the first rows show what the season is
+    summary = runner.summary()[""]
+    assert summary["rmse_persistence"] == pytest.approx(np.sqrt(np.mean((y[scored] - last) ** 2)))
+    assert summary["rmse_season"] == pytest.approx(np.sqrt(np.mean((y[scored] - seasonal) ** 2)))
+    assert summary["mae_season"] == pytest.approx(np.mean(np.abs(y[scored] - seasonal)))
+    assert summary["rmse_compared"] == pytest.approx(summary["rmse"])
+
+
+@pytest.mark.parametrize(
+    ("step", "labels"),
+    [
+        (600.0, ["a day before", "a week before"]),
+        (86400.0, ["a week before"]),
+        (604800.0, ["52 rows before"]),
+        (86400.0 * 30.4, ["12 rows before"]),
+        (1.0, []),
+    ],
+)
+def test_the_season_follows_from_the_time_between_rows(step, labels):
+    found = find_seasons([step * t for t in range(50)], dated=True, lags=(), horizon=1)
+    assert [season.label for season in found] == labels
+
+
+def test_without_dates_a_seasonal_lag_is_the_season():
+    rows = [[str(t), "0", f"{math.sin(2 * math.pi * t / 7):.6f}"] for t in range(400)]
+    runner, _ = runner_of(rows, "t,x,y", seasonal_lags=[7], features="")
+    assert runner.summary()[""]["rmse_season"] < 0.5 * runner.summary()[""]["rmse_persistence"]
+
+
+# ---- warnings --------------------------------------------------------------------------------------------------------
+
+
+def test_an_honest_file_has_no_warning():
+    assert warned(stream()) == []
+
+
+def test_forecasts_that_are_worse_than_a_naive_one_are_said_to_be():
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.normal(size=HOURS))
+    rows = [[*row[:2], f"{value:.3f}"] for row, value in zip(stream(), walk, strict=True)]
+    (said,) = warned(rows, model="mean", features="")
+    assert said.startswith("The forecasts are worse than persistence (the last value): RMSE ")
+    rows = [[*row, f"k{t % 2}"] for t, row in enumerate(rows)]
+    assert "are worse than" in " ".join(warned(rows, "time,x,y,key", model="mean", features="", group="key"))
+
+
+def with_parts(rows):
+    """Bikes: casual and registered riders add up to the count."""
+    rng = np.random.default_rng(1)
+    parts = rng.poisson(30.0, (len(rows), 2))
+    return [[row[0], row[1], *map(str, part), str(part.sum())] for row, part in zip(rows, parts, strict=True)]
+
+
+def test_columns_that_add_up_to_the_target_are_left_out_and_named():
+    runner, _ = runner_of(with_parts(stream()), "time,x,casual,registered,y")
+    assert runner.features.columns == ("x",)
+    said, *_ = warnings_of(runner.settings, runner.schema, runner.lanes)
+    assert said.startswith("casual and registered together give y almost exactly, and so were left out")
+
+
+def test_such_columns_are_used_where_they_are_asked_for_with_a_warning():
+    header = "time,x,casual,registered,y"
+    runner, _ = runner_of(with_parts(stream()), header, features="casual,registered")
+    assert runner.features.columns == ("casual", "registered")
+    said = warnings_of(runner.settings, runner.schema, runner.lanes)
+    assert "the forecasts are worthless" in said[0]
+    runner, _ = runner_of(with_parts(stream()), header, horizon=2)  # what is known a row before gives nothing away
+    assert len(runner.features.columns) == 3
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3])
+def test_only_what_is_nearly_exact_is_called_a_leak(share):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = X[:, 1] - 2.0 * X[:, 3]
+    y = y + share * y.std() * rng.normal(size=300)
+    assert find_leaks(X, y) == ((1, 3) if share < 0.02 else ())
+
+
+def test_a_wild_cell_is_named_in_the_summary_in_the_output_and_by_inspect():
+    rows = stream()
+    rows[450][1] = "9831"
+    Path("rows.csv").write_text(text_of(rows))
+    options = ("--target", "y", "--model", "persistence", "--output", "out.csv", "--checkpoint", "run.ckpt")
+    said = run("rows.csv", *options, "--warmup", "5", "--json")
+    (warning,) = json.loads(said.stdout)[-1]["warnings"]
+    assert warning.startswith("1 value is far outside all before, the worst in line 452: x is 9831, and was ")
+    with Path("out.csv").open() as lines:
+        assert [row["line"] for row in csv.DictReader(lines) if "wild" in row["flags"]] == ["452"]
+    told = CliRunner().invoke(cli.app, ["inspect", "run.ckpt", "--json"])
+    assert json.loads(told.stdout)["warnings"] == [warning]
+    assert "Warning" in CliRunner().invoke(cli.app, ["inspect", "run.ckpt"]).stdout
+
+
+def test_a_stream_that_only_drifts_is_not_wild():
+    rows = [
+        [time, f"{t * t / 100:.3f}", f"{1000 + 5 * t + float(y) / 10:.3f}"] for t, (time, _, y) in enumerate(stream())
+    ]
+    assert not any("far outside" in said for said in warned(rows))
+
+
+def test_forecasts_far_outside_all_targets_are_counted():
+    runner, _ = runner_of(stream())
+    lane = runner.lanes[""]
+    lane.observed.see_forecasts([7], np.array([863_951.0]), np.array([[0.0, 5000.0]]))
+    (said,) = warnings_of(runner.settings, runner.schema, runner.lanes)
+    assert said == "1 forecast is far outside all targets before, the worst in line 7: 863951"
+
+
+def shuffled(rows):
+    return random.Random(0).sample(rows, len(rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: rows[::-1], "Rows go back in time, the newest first: the past is predicted from the future"),
+        (shuffled, "earlier than the row before, the first in line"),
+        (lambda rows: [row for row in rows for _ in range(2)], "600 rows are of the same time as the row before"),
+        (
+            lambda rows: [*rows[:100], rows[99], *rows[100:]],
+            "1 row is of the same time as the row before, the first in line 102",
+        ),
+    ],
+    ids=["reversed", "shuffled", "doubled", "one twice"],
+)
+def test_disorder_is_said_on_the_screen(change, words):
+    said = " ".join(warned(change(stream())))
+    assert words in said
+
+
+def test_series_that_are_not_told_apart_are_told_how_to():
+    rows = [[row[0], row[1], row[2], key] for row in stream(300) for key in "abc"]
+    assert "name their column with --group" in " ".join(warned(rows, "time,x,y,key", features="x"))
+    assert warned(rows, "time,x,y,key", features="x", group="key") == []
+
+
+@pytest.mark.parametrize(("offsets", "several"), [(("+01:00", "+02:00"), False), (("+00:00", "-05:00"), True)])
+def test_times_of_several_zones_are_named_and_summer_time_is_none(offsets, several):
+    rows = stream()
+    for t, row in enumerate(rows):
+        row[0] += offsets[t >= 300]
+    assert any("Times are of several zones (UTC-05:00, UTC)" in said for said in warned(rows)) == several
+
+
+def test_words_that_come_later_are_named():
+    rows = [[*row, "hail" if t == 1200 else "sun" if t % 3 else "rain"] for t, row in enumerate(stream(1300))]
+    (said,) = warned(rows, "time,x,y,weather")
+    assert said.startswith("1 row has a text that was not in the first rows, the first in line 1202: 'hail' in column")
+
+
+def test_one_row_that_makes_up_most_of_the_error_is_named():
+    rows = stream()
+    rows[450][2] = "3900"
+    assert any("of the squared error: line 45" in said for said in warned(rows))
+
+
+def test_a_run_too_short_to_say_anything_says_so():
+    assert any("No row was scored" in said for said in warned(stream(20), warmup=100))
+    assert any("Only 13 rows were scored" in said for said in warned(stream(20)))
+
+
+# ---- the summary -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e5, 1e-3])
+@pytest.mark.parametrize("keys", [1, 30])
+def test_the_summary_fits_eighty_columns_and_has_no_exponents(scale, keys):
+    rows = [
+        [*row[:2], str(scale * float(row[2])), f"a store with a long name {t % keys}"] for t, row in enumerate(stream())
+    ]
+    Path("rows.csv").write_text(text_of(rows, "time,x,y,key"))
+    group = ("--group", "key") if keys > 1 else ()
+    told = run("rows.csv", "--target", "y", "--model", "persistence", "--warmup", "5", "--features", "x", *group)
+    assert told.exit_code == 0, told.output
+    shown = told.stdout.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert "e+" not in told.stdout
+
+
+def test_the_summary_says_how_the_file_was_read_and_what_was_left_out():
+    rows = [f"{row[0][8:10]}/01/2024;{row[2].replace('.', ',')};S{t}" for t, row in enumerate(stream(300)[::24])]
+    Path("rows.csv").write_text("\n".join(["day;y [MW];station", *rows]) + "\n")
+    told = " ".join(
+        run("rows.csv", "--target", "y [MW]", "--lags", "1", "--model", "mean", "--warmup", "3").stdout.split()
+    )
+    assert (
+        "Read semicolons between cells; decimal commas; dates of 'day' are day-first, as '13/01/2024' in line 14"
+        in told
+    )
+    assert "Left out station (text with 13 different values)" in told
+    assert "MW; drift alarms" in told
+
+
+def test_figures_are_for_people():
+    assert [figure(value) for value in (103_124.7, 12.3456, 0.00123456, 0.0, 1000.0, float("nan"))] == [
+        "103125",
+        "12.35",
+        "0.001235",
+        "0",
+        "1000",
+        "–",
+    ]
+
+
+# ---- files that are not there ----------------------------------------------------------------------------------------
+
+
+def refused(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["driftgp", "run", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_answered_with_names_like_it(monkeypatch, capsys, tmp_path):
+    Path("load.csv").write_text(text_of(stream(3)))
+    assert "laod.csv: there is no such file. Did you mean load.csv?" in refused(monkeypatch, capsys, "laod.csv")
+    assert "is a folder: give a file in it" in refused(monkeypatch, capsys, tmp_path)
+    assert "no column 'Y'; the columns are time, x, y. Did you mean 'y'?" in refused(
+        monkeypatch, capsys, "load.csv", "--target", "Y"
+    )
+
+
+def test_a_file_that_is_not_there_is_answered_before_anything_heavy_is_imported():
+    script = (
+        "import sys; from driftgp.cli import app\n"
+        "try: app(['run', 'nosuch.csv'])\nexcept ValueError: pass\nprint(*sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not {"numpy", "polars", "matplotlib", "driftgp.runner"} & set(told.stdout.split())
