@@ -15,7 +15,7 @@ SERIES = np.sin(np.arange(700) / 4.0) + RNG.normal(0.0, 0.1, 700)
 SMALL = with_lags("small", SERIES, (1, 3), (RNG.normal(size=(700, 1)), ("other",)), time=TIME)
 
 
-@pytest.mark.parametrize("module", [streams, score, store, disturbed])
+@pytest.mark.parametrize("module", [streams, score, store, disturbed, tables])
 def test_the_examples_run(module):
     assert doctest.testmod(module).failed == 0
 

@@ -2,10 +2,10 @@
 
 Without options: the default at all efforts, all parts, then the tables. The figures of version 0.1 and of the rivals
 are kept in `results/` and need not be measured again. Data are looked for where DRIFTGP_DATA says. The default of
-version 0.1 is measured by the same lines, in an environment with JAX:
+version 0.1 is measured by the same lines:
 
-    git worktree add ../driftgp-0.1 7db0cb4 && pip install --no-deps --editable ../driftgp-0.1
-    python -m benchmarks.defaults --baseline
+    git worktree add ../driftgp-0.1 7db0cb4 && make -C ../driftgp-0.1 .venv/.dev
+    PYTHONPATH=../driftgp-0.1/src python -m benchmarks.defaults --baseline
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main() -> None:
     )
     parser.add_argument("--scores", nargs="*", choices=EFFORTS, metavar="EFFORT", help="the default on the ten streams")
     parser.add_argument("--rivals", nargs="*", metavar="RIVAL", help="the rivals on the ten streams, an hour of CPU")
-    parser.add_argument("--baseline", action="store_true", help="the default of version 0.1, which must be installed")
+    parser.add_argument("--baseline", action="store_true", help="the default of version 0.1, if its sources come first")
     parser.add_argument("--part", nargs="+", choices=PART_NAMES, metavar="PART", help=", ".join(PART_NAMES))
     parser.add_argument("--effort", default="medium", choices=EFFORTS, help="effort of the parts that measure one")
     parser.add_argument("--streams", nargs="+", choices=TEN, default=TEN, metavar="STREAM", help=", ".join(TEN))
@@ -38,7 +38,7 @@ def main() -> None:
     everything = not (chosen.tables or chosen.baseline or chosen.part) and chosen.scores is chosen.rivals is None
     if chosen.baseline:
         if not score.OLD:
-            parser.error("--baseline measures version 0.1, and a later one is installed: see --help")
+            parser.error("--baseline measures version 0.1, and a later one comes first here: see --help")
         measure("baseline", ["version 0.1"], chosen.streams, lambda _, name: score.follow(stream(name)))
         return
     if everything or chosen.scores is not None:

@@ -130,7 +130,7 @@ def _wild(part: Any) -> Iterator[Figure]:
 def _jump(part: Any) -> Iterator[Figure]:
     median = float(np.median([row["median"] for row in part.values()]))
     yield most("jump of 10 sd: rows to recover, median of the streams", median, None)
-    yield most("jump of 10 sd: rows to recover, the worst place", max(row["most"] for row in part.values()), None)
+    yield most("jump of 10 sd: rows to recover, the worst place", max(row["most"] for row in part.values()), 50.0)
 
 
 def _late(part: Any) -> Iterator[Figure]:
@@ -172,5 +172,5 @@ def _costs(parts: dict[str, Any]) -> Iterator[Figure]:
         if effort in parts.get("bytes", {}):
             key = parts["bytes"][effort]["24"]
             for kind, size in key.items():
-                said = f"{effort} effort: KB per key for 24 inputs, {'in memory' if kind == 'memory' else kind}"
+                said = f"{effort} effort: KB per key, D = 24, {'in memory' if kind == 'memory' else kind}"
                 yield most(said, size / 1e3, 150.0 if effort == "low" else None)

@@ -49,7 +49,21 @@ def _bars(found: Kept) -> Iterable[list[str]]:
     for bar in bars(found):
         said = NOTHING if bar.target is None else f"{bar.sign.replace('<=', '≤').replace('>=', '≥')} {bar.target:g}"
         verdict = "" if bar.target is None else "met" if bar.ok else "not met"
-        yield [bar.name, number(bar.value) if bar.value >= 0 else f"{bar.value:.3f}", said, verdict]
+        yield [bar.name, number(bar.value) if bar.value >= 0.0 else signed(bar.value), said.replace("-", "−"), verdict]
+
+
+def signed(value: float) -> str:
+    """Three decimals, with a true minus and no minus zero.
+
+    >>> signed(-0.25), signed(-0.0001), signed(1.5)
+    ('−0.250', '0.000', '1.500')
+    """
+    return f"{value:z.3f}".replace("-", "−")
+
+
+def called(method: str) -> str:
+    """What a line of a table is called."""
+    return f"default, {method} effort" if method in OURS else method
 
 
 # ---- all methods, all streams ----------------------------------------------------------------------------------------
@@ -95,15 +109,15 @@ def _against(
     for method in names_of(found):
         values = [compare(found[method][name][score], base[name][score]) for name in TEN if name in found[method]]
         whole = len(values) == len(TEN)
-        cells = [_cell(found, method, name, lambda s, n: f"{compare(s[score], base[n][score]):.3f}") for name in TEN]
-        mean = f"{average(values):.3f}" if whole else NOTHING
-        lines.append([method, *cells, mean, f"{mean_rank(found, method, score):.1f}" if whole else NOTHING])
+        cells = [_cell(found, method, name, lambda s, n: signed(compare(s[score], base[n][score]))) for name in TEN]
+        mean = signed(average(values)) if whole else NOTHING
+        lines.append([called(method), *cells, mean, f"{mean_rank(found, method, score):.1f}" if whole else NOTHING])
     return f"### {title}\n\n" + table(["", *TEN, "mean", "mean rank"], lines)
 
 
 def _plain(found: Kept, title: str, show: Callable[[dict[str, float]], str]) -> str:
     lines = [
-        [method, *(_cell(found, method, name, lambda scores, _: show(scores)) for name in TEN)]
+        [called(method), *(_cell(found, method, name, lambda scores, _: show(scores)) for name in TEN)]
         for method in names_of(found)
     ]
     return f"### {title}\n\n" + table(["", *TEN], lines)
@@ -199,8 +213,8 @@ def _costs() -> str:
         lines.append([f"{name}: slowest row / median", *map(number, slow)])
     if fresh:
         seconds = (number(fresh[effort]["seconds"]) for effort in efforts)
-        lines.append(["CPU s of a fresh process until its first prediction, 8 inputs", *seconds])
+        lines.append(["CPU s of a fresh process until its first prediction, D = 8", *seconds])
     for D in map(str, INPUTS) if size else ():
         cells = (f"{size[effort][D]['memory'] / 1e3:.0f} ({size[effort][D]['stored'] / 1e3:.0f})" for effort in efforts)
-        lines.append([f"KB per key in memory (stored), {D} inputs", *cells])
+        lines.append([f"KB per key in memory (stored), D = {D}", *cells])
     return "### Cost\n\n" + table(["", *efforts], lines) if lines else ""
