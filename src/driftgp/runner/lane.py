@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from driftgp import checkpoint
+from driftgp.alarms import Alarms
 from driftgp.features import Features, History
 from driftgp.model import Model, State
 from driftgp.runner.clock import Clock
@@ -44,6 +45,7 @@ class Lane:
         self.unit = 1.0  # the usual time between rows
         self.clock = Clock()
         self.scores = Scores()
+        self.alarms = Alarms(features.names, horizon=settings.horizon)
         self.model: Model | None = None
         self.issued: np.ndarray | None = None  # forecasts of the rows in `waiting`, where the horizon is more than 1
         self._restored: State | None = None  # until there is a seat for it
@@ -198,9 +200,10 @@ class Lane:
             self.scores.count(said, work.y_next, received.naive, lines)
             self.observed.see_forecasts(lines, said.mean, received.bounds)
             ends[:, first:] = said[:3]
-            for place in np.flatnonzero(np.diff(said.alarms, prepend=self.scores.alarms) > 0):
-                flags[first + place].append("alarm")
-            self.scores.alarms = int(said.alarms[-1])
+            for remarks, score, x in zip(flags[first:], said.score, work.x_next, strict=True):
+                found = self.alarms.update(score, x)
+                remarks += [alarm.flag for alarm in found]
+                self.scores.alarms += len(found)
         return [
             Answer(sample.line, sample.time, sample.group, mean, low, high, sample.target, tuple(remarks))
             for sample, (mean, low, high), remarks in zip(samples, ends.T.tolist(), flags, strict=True)
@@ -220,6 +223,7 @@ class Lane:
             "scores": self.scores.to_json(),
             "naive": self.naive.to_json(),
             "observed": self.observed.to_json(),
+            "alarms": self.alarms.to_json(),
             "started": self.model is not None,
         }
 
@@ -252,6 +256,7 @@ class Lane:
         lane.scores = Scores.from_json(stored["scores"])
         lane.naive.restore(stored["naive"])
         lane.observed = Observed.from_json(lane.observed.columns, stored["observed"])
+        lane.alarms.restore(stored["alarms"])
         if stored["started"]:
             lane._restore_model(*parts)
         return lane

@@ -71,12 +71,13 @@ class Stack:
         return made
 
     def say(self, made: np.ndarray, y: np.ndarray, level: float) -> Said:
-        """Forecasts of rows whose targets are y as means, intervals of a level, and log densities."""
+        """Forecasts of rows whose targets are y as means, intervals of a level, log densities and normal scores."""
         forecast = Forecast(self.model, made, flat=True, solve=self.engine.solve)
         low, high = forecast.interval(level)
         there = np.isfinite(y)
-        log_density = np.where(there, forecast.log_prob(np.where(there, y, forecast.mean)), np.nan)
-        return Said(forecast.mean, low, high, log_density, made["alarms"])
+        y = np.where(there, y, forecast.mean)
+        log_density, score = (np.where(there, of(y), np.nan) for of in (forecast.log_prob, forecast.to_normal))
+        return Said(forecast.mean, low, high, log_density, score)
 
 
 class Seat(NamedTuple):

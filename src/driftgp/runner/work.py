@@ -38,12 +38,11 @@ class Said(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     log_density: np.ndarray  # of what came, NaN where nothing did
-    alarms: np.ndarray  # of the monitor, so far
+    score: np.ndarray  # normal score of what came, NaN likewise
 
     def without(self, rows: np.ndarray) -> "Said":
         """The same, with nothing said of some rows, which are marked in a mask."""
-        mean, low, high, log_density = (np.where(rows, np.nan, array) for array in self[:4])
-        return Said(mean, low, high, log_density, self.alarms)
+        return Said(*(np.where(rows, np.nan, array) for array in self))
 
 
 class Received(NamedTuple):

@@ -1,0 +1,188 @@
+"""Alarms: no more false ones than stated, for scores of any distribution; soon after a change; of the right kind."""
+
+import json
+
+import numpy as np
+import pytest
+
+from driftgp.alarms import KINDS, Alarm, Alarms, find_alarms
+from driftgp.predictions import Gaussian
+
+ROWS = 600
+
+
+def alarms_of(z, X=None, **settings):
+    watch = Alarms(**settings)
+    rows = [None] * len(z) if X is None else X
+    return [alarm for score, x in zip(z, rows, strict=True) for alarm in watch.update(score, x)]
+
+
+# Scores that are exchangeable; all but the last two are calibrated too.
+SCORES = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "of one of a few values": lambda rng, n: rng.choice([-1.2, -0.4, 0.1, 1.5], size=n),
+    "with a level of their own": lambda rng, n: rng.normal() + 0.5 * rng.normal(size=n),
+    "drawn without return": lambda rng, n: rng.permutation(np.linspace(-1.9, 1.9, n)),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_false_alarms_are_at_most_as_frequent_as_stated(name):
+    """40 streams of 600 rows, patience 500: at most 48 are expected, whatever the distribution of the scores."""
+    rng = np.random.default_rng(0)
+    patience, streams = 500, 40
+    found = []
+    for _ in range(streams):
+        X = rng.exponential(size=(ROWS, 2))
+        found += alarms_of(SCORES[name](rng, ROWS), X, inputs=("a", "b"), patience=patience)
+    if name == "with a level of their own":  # intervals that are wrong all along break their promise
+        found = [alarm for alarm in found if alarm.kind != "error"]
+    expected = streams * ROWS / patience
+    assert len(found) <= expected + 3 * np.sqrt(expected)
+
+
+def test_ranks_are_uniform_and_independent_for_exchangeable_scores():
+    from driftgp.alarms import _BIN, _BINS, _FARTHEST, _Counts
+
+    rng = np.random.default_rng(1)
+    counts = _Counts(np.zeros(_BINS, np.int64))
+    z = np.clip(3.0 + rng.standard_cauchy(size=5000), -_FARTHEST, _FARTHEST)
+    p = np.array([counts.rank(round((score + _FARTHEST) / _BIN), rng.uniform()) for score in z])
+    assert abs(p.mean() - 0.5) < 0.02
+    assert np.abs(np.histogram(p, 10, (0, 1))[0] / 500.0 - 1.0).max() < 0.2
+    assert abs(np.corrcoef(p[1:], p[:-1])[0, 1]) < 0.05
+
+
+CHANGES = {
+    "level up": (lambda z: z + 2.0, "level", "up", 20),
+    "level down": (lambda z: z - 2.0, "level", "down", 20),
+    "more noise": (lambda z: 3.0 * z, "noise", "up", 30),
+    "less noise": (lambda z: 0.2 * z, "noise", "down", 60),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_found_soon_and_named(name):
+    change, kind, direction, most = CHANGES[name]
+    rng = np.random.default_rng(2)
+    first = []
+    for _ in range(15):
+        z = rng.normal(size=ROWS)
+        z[400:] = change(z[400:])
+        first.append(next(alarm for alarm in alarms_of(z) if alarm.row >= 400))
+    assert np.median([alarm.row - 399 for alarm in first]) <= most
+    assert sum((alarm.kind, alarm.direction) == (kind, direction) for alarm in first) >= 10
+    assert np.median([abs(alarm.since - 400) for alarm in first]) <= 5
+
+
+def test_intervals_that_hold_less_than_they_promise_raise_an_alarm_from_the_first_row_on():
+    rng = np.random.default_rng(3)
+    found = alarms_of(1.8 * rng.normal(size=ROWS))  # ranks cannot tell: it was so all along
+    assert found[0].kind == "error"
+
+
+def test_an_input_that_leaves_its_range_is_named():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(ROWS, 3))
+    X[450:, 1] += 8.0
+    found = alarms_of(rng.normal(size=ROWS), X, inputs=("a", "b", "c"))
+    assert [(alarm.kind, alarm.inputs) for alarm in found] == [("input", ("b",))]
+    assert 450 <= found[0].row < 460
+
+
+def test_an_input_whose_effect_changes_is_named():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(ROWS, 3))
+    z = rng.normal(size=ROWS)
+    z[450:] += 3.0 * X[450:, 2]
+    found = alarms_of(z, X, inputs=("a", "b", "c"))
+    assert found[0].row >= 450
+    assert found[0].inputs[0] == "c"
+
+
+def test_one_wild_row_raises_no_alarm():
+    rng = np.random.default_rng(6)
+    z, X = rng.normal(size=ROWS), rng.normal(size=(ROWS, 2))
+    z[300], X[400, 0] = 1e9, -1e12
+    assert alarms_of(z, X, inputs=("a", "b")) == []
+
+
+def test_missing_targets_and_inputs_are_no_evidence():
+    rng = np.random.default_rng(7)
+    z, X = rng.normal(size=ROWS), rng.normal(size=(ROWS, 2))
+    z[100:200], X[150:400, 1] = np.nan, np.nan
+    assert alarms_of(z, X, inputs=("a", "b")) == []
+
+
+def test_errors_that_last_a_horizon_are_no_change():
+    rng = np.random.default_rng(8)
+    noise = rng.normal(size=3000 + 11)
+    z = np.convolve(noise, np.ones(12) / np.sqrt(12.0), "valid")  # 12 rows ahead, all share 11 shocks
+    assert len(alarms_of(z, horizon=12)) <= 2
+    assert len(alarms_of(z)) > 5
+
+
+def test_after_an_alarm_the_new_level_is_the_usual_one():
+    rng = np.random.default_rng(9)
+    z = rng.normal(size=3000)
+    z[1000:] = 0.5 * z[1000:] + 1.0
+    found = alarms_of(z)
+    assert 1 <= len(found) <= 3
+
+
+def test_a_program_is_called_with_each_alarm():
+    heard: list[Alarm] = []
+    rng = np.random.default_rng(10)
+    z = rng.normal(size=ROWS) + np.repeat([0.0, 4.0], ROWS // 2)
+    assert alarms_of(z, call=heard.append) == heard
+    assert str(heard[0]).startswith(f"row {heard[0].row}: targets are higher than forecast")
+    assert heard[0].flag == "alarm:level-up"
+
+
+def test_alarms_go_on_from_json_as_if_they_had_never_stopped():
+    rng = np.random.default_rng(11)
+    z, X = 1.3 * rng.normal(size=ROWS), rng.normal(size=(ROWS, 2))
+    z[350:] += 1.0
+    whole = alarms_of(z, X, inputs=("a", "b"), patience=100, horizon=2)
+    first = Alarms(("a", "b"), patience=100, horizon=2)
+    found = [alarm for i in range(300) for alarm in first.update(z[i], X[i])]
+    second = Alarms(("a", "b"), patience=100, horizon=2)
+    second.restore(json.loads(json.dumps(first.to_json())))
+    found += [alarm for i in range(300, ROWS) for alarm in second.update(z[i], X[i])]
+    assert found == whole
+    assert {alarm.kind for alarm in whole} <= set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("rows", -1), ("recent", [[0.0]]), ("moments", "much"), ("tracks", []), ("range", None)],
+)
+def test_what_was_never_stored_is_refused(path, value):
+    watch = Alarms(("a",))
+    with pytest.raises(ValueError, match=r"alarms|tracks"):
+        watch.restore(watch.to_json() | {path: value})
+
+
+def test_a_whole_run_at_once_is_the_same_as_row_by_row():
+    rng = np.random.default_rng(12)
+    y = 2.0 * rng.normal(size=ROWS)
+    y[300] = np.nan
+    standard = Gaussian(np.zeros(ROWS), np.ones(ROWS), np.ones(ROWS))
+    assert find_alarms(standard, y) == alarms_of(y)
+    assert find_alarms(standard, y, patience=1e300) == []
+
+
+@pytest.mark.slow
+def test_false_alarms_of_the_default_model_on_stationary_streams():
+    """1000 streams of 1000 rows, 500 of them watched: at the stated rate at most 50 alarms are expected."""
+    from driftgp import prequential, recommended
+
+    rng = np.random.default_rng(13)
+    count = 0
+    for _ in range(1000):
+        X = rng.normal(size=(700, 2))
+        y = np.sin(X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=700)
+        model = recommended(X[:200], y[:200])
+        run = prequential(model, model.init(X[:200], y[:200]), X[200:], y[200:])
+        count += len(find_alarms(run.prediction, y[200:], X[200:]))
+    assert count <= 1000 * 500 / 10_000
