@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftgp.extras import needs
-from driftgp.plots import BLACK, BLUE, GREEN, GREY, SKY, STYLE, VERMILION, Floats
+from driftgp.plots import BLACK, BLUE, GREEN, GREY, PURPLE, SKY, STYLE, VERMILION, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,38 +22,62 @@ if TYPE_CHECKING:
 STRETCH = 24 * 10  # rows shown as they are
 PANELS = 40  # series shown at most
 FEW = 8  # series that have room in two columns
+_GAP = 2.5  # times the usual step: rows are missing
 
 
-def run_figure(predictions: Predictions, target: str, level: float, horizon: int = 1) -> Figure:
+@dataclass(frozen=True)
+class About:
+    """What a picture says besides its curves."""
+
+    target: str
+    level: float
+    unit: str = ""
+    horizon: int = 1
+    warnings: Sequence[str] = ()
+
+    @property
+    def axis(self) -> str:
+        """The target with its unit, unless its name has it already."""
+        bare = self.unit and f"{self.unit}]" not in self.target and f"{self.unit})" not in self.target
+        return _short(f"{self.target} [{self.unit}]" if bare else self.target)
+
+
+def run_figure(predictions: Predictions, about: About) -> Figure:
     """Draw one series: the last stretch above; rolling error and coverage of the whole run below."""
     with needs("drawing", extra="cli"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
-    shown = _predicted(predictions)
+    shown = predictions.rows(np.isfinite(predictions.mean))
     window = max(min(500, len(shown.mean) // 8), len(shown.mean) // 50, 10)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 7.0), layout="constrained")
         top, middle, bottom = figure.subplots(3, 1, height_ratios=(2.4, 1.0, 1.0))
-        _stretch(top, shown, level)
-        top.set_title(f"{_short(target)}: last {min(STRETCH, len(shown.mean))} rows, each predicted before it came")
-        _legend_above(top, row=0.06)
-        error = np.abs(shown.actual - shown.mean)
-        naive = np.abs(shown.actual - np.concatenate([np.full(horizon, np.nan), shown.actual])[: len(shown.actual)])
-        middle.plot(shown.at, rolling(error, window), color=BLUE, label="prediction")
-        middle.plot(shown.at, rolling(naive, window), "--", color=GREY, label="the last known row")
-        middle.set_ylabel("mean abs. error")
+        _stretch(top, shown, about.level)
+        top.set_title(f"Last {min(STRETCH, len(shown.mean))} rows, each predicted before it came")
+        top.set_ylabel(about.axis)
+        error, naive = np.abs(shown.actual - shown.mean), np.abs(shown.actual - _last_known(shown, about.horizon))
+        _line(middle, shown.at, rolling(error, window), color=BLUE, label="driftgp")
+        _line(
+            middle, shown.at, rolling(naive, window), linestyle="--", color=GREY, label="persistence (the last value)"
+        )
+        middle.set_ylabel(f"error{f' [{about.unit}]' if about.unit else ''}")
         middle.set_ylim(bottom=0.0)
-        middle.set_title(f"Mean of the last {window} rows, over the whole run")
-        _legend_above(middle)
-        _coverage(bottom, shown, window, level)
+        middle.set_title(f"Mean absolute error of the last {window} rows")
+        _coverage(bottom, shown, window, about.level)
+        for axes in (top, middle, bottom):
+            _alarms(axes, shown.rows(slice(-STRETCH, None)) if axes is top else shown)
+            _legend_above(axes, row=0.06 if axes is top else 0.0)
         middle.sharex(bottom)
         middle.tick_params(labelbottom=False)
+        if shown.at.dtype.kind != "M":
+            bottom.set_xlabel("time, or line of the file without one")
+        _warnings_below(figure, about.warnings)
     return figure
 
 
 def groups_figure(
-    predictions: Predictions, target: str, level: float, scores: Mapping[str, Mapping[str, Any]], most: int = PANELS
+    predictions: Predictions, about: About, scores: Mapping[str, Mapping[str, Any]], most: int = PANELS
 ) -> Figure:
     """Draw the last stretch of several series, those with the worst relative error first."""
     with needs("drawing", extra="cli"):
@@ -66,18 +92,32 @@ def groups_figure(
         figure = Figure(figsize=(width, 1.0 + height * rows), layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, group in zip(panels, groups, strict=False):
-            _stretch(axes, _predicted(predictions.of(group)), level, rows=STRETCH // 3)
-            own = scores[group]
+            own = predictions.of(group)
+            own = own.rows(np.isfinite(own.mean)).rows(slice(-(STRETCH // 3), None))
+            _stretch(axes, own, about.level, rows=STRETCH // 3)
+            _alarms(axes, own)
             axes.set_title(
-                f"{_short(group, 30 if few else 14)}: RMSE {own['rmse']:.3g}, coverage {own['coverage']:.1%}",
+                f"{_short(group, 30 if few else 14)}: RMSE {_figure(scores[group]['rmse'])}, "
+                f"coverage {scores[group]['coverage']:.0%}",
                 fontsize=None if few else 9,
             )
             axes.tick_params(axis="both" if not few else "x", labelsize=8 if few else 7)
         for axes in panels[len(groups) :]:
             axes.set_axis_off()
         shown = f"{len(groups)} of {len(scores)} series" if len(scores) > len(groups) else "all series"
-        figure.suptitle(f"{target}: {shown}, worst first", x=0.01, ha="left", fontsize=10)
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=4)
+        figure.supylabel(about.axis, fontsize=10)
+        handles = {
+            label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            title=f"{about.target}: {shown}, worst first",
+            loc="outside upper left",
+            ncols=len(handles),
+            alignment="left",
+        )
+        _warnings_below(figure, about.warnings)
     return figure
 
 
@@ -85,8 +125,8 @@ def worst_first(predictions: Predictions, groups: Sequence[str]) -> list[str]:
     """Groups by mean squared error relative to the variance of their targets, largest first."""
 
     def badness(group: str) -> float:
-        own = _predicted(predictions.of(group))
-        there = np.isfinite(own.actual)
+        own = predictions.of(group)
+        there = np.isfinite(own.actual) & np.isfinite(own.mean)
         if there.sum() < 2:
             return -1.0
         spread = float(np.var(own.actual[there])) or 1.0
@@ -111,45 +151,78 @@ def rolling(values: Floats, window: int) -> Floats:
     return result
 
 
-def _predicted(predictions: Predictions) -> Predictions:
-    """Rows for which there is a prediction."""
-    here = np.isfinite(predictions.mean)
-    return type(predictions)(
-        *(getattr(predictions, name)[here] for name in ("at", "group", "mean", "low", "high", "actual"))
-    )
-
-
 def _short(name: str, most: int = 30) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 
 def _legend_above(axes: Axes, row: float = 0.0) -> None:
     """Above the axes, where it hides nothing; beside the title, or a row above it."""
     place = {"bbox_to_anchor": (1.0, 1.0 + row), "borderaxespad": 0.0}
-    axes.legend(loc="lower right", ncols=4, columnspacing=1.2, **place)
+    axes.legend(loc="lower right", ncols=5, columnspacing=1.2, **place)
+
+
+def _warnings_below(figure: Figure, warnings: Sequence[str]) -> None:
+    """Below everything, where they hide nothing."""
+    if warnings:
+        width = round(14.5 * figure.get_figwidth())
+        lines = [line for warning in warnings for line in wrap(f"Warning: {warning}", width, subsequent_indent="    ")]
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8, color=VERMILION)
+
+
+def _alarms(axes: Axes, shown: Predictions) -> None:
+    """A line at each alarm, the first of them with a name."""
+    for place, at in enumerate(shown.at[shown.alarm]):
+        axes.axvline(at, color=PURPLE, linestyle=":", linewidth=1.4, label=None if place else "drift alarm")
+
+
+def _last_known(shown: Predictions, horizon: int) -> Floats:
+    """The target so many rows before each."""
+    return np.concatenate([np.full(horizon, np.nan), shown.actual])[: len(shown.actual)]
+
+
+def with_gaps(at: NDArray[Any], *values: Floats) -> tuple[NDArray[Any], ...]:
+    """Times and values with a NaN wherever rows are missing, so that no line is drawn over a gap.
+
+    >>> with_gaps(np.array([0.0, 1.0, 2.0, 9.0]), np.ones(4))[1].tolist()
+    [1.0, 1.0, 1.0, nan, 1.0]
+    """
+    steps = np.diff(at).astype(np.float64)
+    forward = steps[steps > 0.0]
+    usual = float(np.median(forward)) if len(forward) else 0.0
+    places = np.flatnonzero((steps > _GAP * usual) | (steps < 0.0)) + 1
+    return np.insert(at, places, at[places - 1]), *(np.insert(array, places, np.nan) for array in values)
+
+
+def _line(axes: Axes, at: NDArray[Any], values: Floats, **style: Any) -> None:
+    axes.plot(*with_gaps(at, values), **style)
 
 
 def _stretch(axes: Axes, shown: Predictions, level: float, rows: int = STRETCH) -> None:
-    at: NDArray[Any] = shown.at[-rows:]
-    axes.fill_between(
-        at, shown.low[-rows:], shown.high[-rows:], color=SKY, alpha=0.45, linewidth=0, label=f"{level:.0%} interval"
-    )
-    axes.plot(at, shown.mean[-rows:], color=BLUE, linewidth=1.4, label="predicted mean")
-    actual, outside = shown.actual[-rows:], (shown.actual < shown.low) | (shown.actual > shown.high)
-    axes.plot(at, actual, ".", color=BLACK, markersize=3, label="actual")
+    shown = shown.rows(slice(-rows, None))
+    at, low, high, mean = with_gaps(shown.at, shown.low, shown.high, shown.mean)
+    axes.fill_between(at, low, high, color=SKY, alpha=0.45, linewidth=0, label=f"{level:.0%} interval")
+    axes.plot(at, mean, color=BLUE, linewidth=1.4, label="predicted mean")
+    axes.plot(shown.at, shown.actual, ".", color=BLACK, markersize=3, label="actual")
+    outside = (shown.actual < shown.low) | (shown.actual > shown.high)
     axes.plot(
-        at[outside[-rows:]], actual[outside[-rows:]], "x", color=VERMILION, markersize=5, label="outside the interval"
+        shown.at[outside], shown.actual[outside], "x", color=VERMILION, markersize=5, label="outside the interval"
     )
     axes.margins(x=0.01)
-    _short_dates(axes, at)
+    _short_dates(axes, shown.at)
 
 
 def _coverage(axes: Axes, shown: Predictions, window: int, level: float) -> None:
     inside = ((shown.low <= shown.actual) & (shown.actual <= shown.high)).astype(float)
     share = rolling(np.where(np.isfinite(shown.actual), inside, np.nan), window)
-    axes.axhline(level, color=GREY, linestyle="--", linewidth=1.0)
-    axes.plot(shown.at, share, color=GREEN)
+    axes.axhline(level, color=GREY, linestyle="--", linewidth=1.0, label=f"{level:.0%}, as asked for")
+    _line(axes, shown.at, share, color=GREEN, label="share of targets in their interval")
     axes.set_ylabel("coverage")
+    axes.set_title(f"Intervals: the last {window} rows")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     least = float(np.nanmin(share)) - 0.02 if np.isfinite(share).any() else 0.8
     axes.set_ylim(max(0.0, min(0.8, least)), 1.005)
     axes.margins(x=0.01)
@@ -196,7 +269,8 @@ def health_figure(facts: Mapping[str, Any], targets: Sequence[float], name: str)
         bottom.tick_params(left=False)
         bottom.grid(visible=False)
         bottom.invert_yaxis()
-        bottom.set_title("Its health: a vermilion bar calls for a look")
+        bottom.set_title("Its health: an orange-red bar calls for a look")
+        _warnings_below(figure, facts.get("warnings", ()))
     return figure
 
 

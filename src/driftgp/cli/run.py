@@ -374,16 +374,18 @@ class _Job:
         """Draw the run."""
         from driftgp import plots, plots_run
         from driftgp.data import predictions
+        from driftgp.runner.warnings import warnings_of
 
         if self.kept is not None:
             shown = predictions.from_answers(self.header, self.kept)
         elif self.output is not None:
             shown = predictions.read_predictions(predictions.journal_of(self.output))
-        scores = self.runner.summary()
-        del scores[""]
-        if self.settings.group is None:
-            figure = plots_run.run_figure(shown, self.settings.target, self.settings.level, self.settings.horizon)
+        settings, schema = self.settings, self.runner.schema
+        warnings = warnings_of(settings, schema, self.runner.lanes)
+        about = plots_run.About(settings.target, settings.level, schema.unit, settings.horizon, warnings)
+        if settings.group is None:
+            figure = plots_run.run_figure(shown, about)
         else:
-            figure = plots_run.groups_figure(shown, self.settings.target, self.settings.level, scores)
+            figure = plots_run.groups_figure(shown, about, {k: v for k, v in self.runner.summary().items() if k})
         plots.save(figure, path)
         console.remark(f"wrote {path}")

@@ -51,6 +51,7 @@ OF_SEVERAL = (
 )
 SERIES_SHOWN = 20
 NAMED = 12  # inputs that are named one by one
+_CYCLES = {"day": "hour of day", "week": "day of week", "year": "day of year"}
 
 
 class Summary:
@@ -163,7 +164,7 @@ class Summary:
         if self.settings.lags:
             shown.append(f"the last {self.settings.lags} targets" if self.settings.lags > 1 else "the last target")
         shown += [f"the target {lag} rows before" for lag in self.settings.seasonal_lags]
-        shown += [f"time of {cycle}" for cycle in self.settings.cycles]
+        shown += [_CYCLES[cycle] for cycle in self.settings.cycles]
         return ", ".join([*shown, *(["holidays"] if self.settings.holidays else [])])
 
     def _model(self) -> str:

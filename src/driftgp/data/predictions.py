@@ -121,11 +121,15 @@ class Predictions:
     low: Floats
     high: Floats
     actual: Floats
+    alarm: NDArray[np.bool_]  # whether the drift alarm was raised
 
     def of(self, group: str) -> Predictions:
         """Rows of one group."""
-        own = self.group == group
-        return Predictions(*(getattr(self, name)[own] for name in ("at", "group", *NUMBERS)))
+        return self.rows(self.group == group)
+
+    def rows(self, some: NDArray[np.bool_] | slice) -> Predictions:
+        """Some of the rows."""
+        return Predictions(**{name: array[some] for name, array in vars(self).items()})
 
 
 def read_predictions(journal: Path) -> Predictions:
@@ -144,7 +148,9 @@ def from_answers(header: Sequence[str], answers: Sequence[Any]) -> Predictions:
 def _predictions(named: dict[str, tuple[str, ...]]) -> Predictions:
     numbers = [np.array([float(cell) if cell else math.nan for cell in named[name]]) for name in NUMBERS]
     group = np.array(named.get("group", [""] * len(numbers[0])), dtype=np.str_)
-    return Predictions(_axis(named), group, *numbers)
+    alarm = np.array(["alarm" in flags.split() for flags in named["flags"]], dtype=np.bool_)
+    mean, low, high, actual = numbers
+    return Predictions(_axis(named), group, mean, low, high, actual, alarm)
 
 
 def _axis(named: dict[str, tuple[str, ...]]) -> NDArray[Any]:
