@@ -32,7 +32,7 @@ CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	recalibrated records refusals standardize window within))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-all test-core test-sanitised test-spark check format format-check lint types imports doctest docs bench lock wheels check-wheels test-lowest clean
+.PHONY: help demo demo-spark test test-all test-core test-sanitised fuzz soak test-spark check format format-check lint types imports doctest docs bench lock wheels check-wheels test-lowest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,12 @@ test-sanitised: $(VENV)/.dev ## the C++ engine under ASan and UBSan (ARGS='-m "s
 		"import hatch_build as h, pathlib as p; h.build(p.Path('src/driftgp/engine/cpp').resolve(), p.Path('src/driftgp/engine/libdriftgp.so').resolve(), h.here())"
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITISED)/src \
 		$(BIN)/python -m pytest tests/test_native_agp.py tests/test_native_wrappers.py tests/test_records.py $(ARGS)
+
+fuzz: $(VENV)/.dev ## hostile states, files and calls, by seed (ARGS="states --seed 7 --only 123": one case again)
+	$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)
+
+soak: $(VENV)/.dev ## a million hostile steps of several models: memory, slowest step (ARGS="--steps 100000")
+	$(TEST_ENV) $(BIN)/python -m tests.fuzz.soak $(ARGS)
 
 test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
 	$(TEST_ENV) SPARK_LOCAL_IP=127.0.0.1 PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \

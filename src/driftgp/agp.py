@@ -21,6 +21,8 @@ from driftgp.objective import Jitter, Objective, Samples
 from driftgp.predictions import Prediction
 from driftgp.window import Leaving, Windowed, WindowState, observed
 
+_LARGEST = 1e300  # of statistics from outside: their sums are finite
+
 
 @dataclass(frozen=True)
 class AGP(Windowed):
@@ -131,8 +133,12 @@ class AGP(Windowed):
         for name, values in (("theta", state.theta), ("noise", state.noise)):
             if not np.all(np.isfinite(values) & (values > 0.0)):
                 raise ValueError(f"{name} must be finite and positive; got {values}")
-        if not (np.isfinite(state.U).all() and min(state.samples, state.adam_steps) >= 0):
-            raise ValueError("U must be finite, and counters must not be negative")
+        if not np.isfinite(state.U).all():
+            raise ValueError("U must be finite")
+        if min(state.samples, state.adam_steps, state.skipped, state.repaired) < 0:
+            raise ValueError("counters must not be negative")
+        if self.window is None:
+            _check_statistics(state)
         state.window.check()
 
     # ---- the contract ------------------------------------------------------------------------------------------------
@@ -421,6 +427,13 @@ class AGP(Windowed):
         if self.placement == "recent":
             return inducing.recent(X, w, self.inducing)
         return inducing.greedy(self.kernel, X, w, self.inducing)
+
+
+def _check_statistics(state: AGPState) -> None:
+    """Refuse statistics that no samples have; without a window they are all that a model remembers."""
+    sums = np.concatenate([np.ravel(getattr(state, name)) for name in ("n", "yy", "kappa", "b", "Phi")])
+    if not np.all(np.abs(sums) < _LARGEST) or np.any(sums[: 2 + state.yy.size] < 0.0):
+        raise ValueError(f"n, yy, kappa, b and Phi must lie within {_LARGEST:g}, and none of the first three below 0")
 
 
 def FastAGP(**options: Any) -> AGP:

@@ -10,6 +10,8 @@ from driftgp.inducing import RULES
 from driftgp.kernels import SE, Kernel
 from driftgp.learning import STEPS
 
+# More gradient steps than these are a mistake, or a forged setting that would keep a step from ever ending.
+_MOST_STEPS, _MOST_WARMUP = 10_000, 1_000_000
 JITTER = 10.0 * float(np.finfo(float).eps) ** 0.5  # relative to the kernel's diagonal
 
 
@@ -28,7 +30,7 @@ def checked(given: Any, attenuation: float | None) -> dict[str, Any]:
         "forgetting": forgetting_factor(given.forgetting, attenuation, window),
         "relevance": checks.choice("relevance", given.relevance, RULES),
         "learn_every": learn_every,
-        "iterations": checks.whole("iterations", given.iterations, 1),
+        "iterations": checks.whole("iterations", given.iterations, 1, _MOST_STEPS),
         "step": checks.choice("step", given.step, STEPS),
         "rate": checks.between("rate", usual_rate if given.rate is None else given.rate, 0.0, np.inf),
         "threshold": checks.between("threshold", given.threshold, 0.0, 1.0, open_low=False),
@@ -36,7 +38,7 @@ def checked(given: Any, attenuation: float | None) -> dict[str, Any]:
         "absolute_jitter": checks.between("absolute_jitter", given.absolute_jitter, 0.0, np.inf, open_low=False),
         "prior": None if given.prior is None else checks.between("prior", given.prior, 0.0, np.inf),
         "outliers": None if given.outliers is None else checks.between("outliers", given.outliers, 0.0, np.inf),
-        "warmup_iterations": checks.whole("warmup_iterations", given.warmup_iterations, 0),
+        "warmup_iterations": checks.whole("warmup_iterations", given.warmup_iterations, 0, _MOST_WARMUP),
         "warmup_rate": checks.between("warmup_rate", given.warmup_rate, 0.0, np.inf),
         "learn_inducing": bool(given.learn_inducing),
         "placement": checks.choice("placement", given.placement, ("greedy", "recent")),

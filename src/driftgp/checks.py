@@ -35,8 +35,11 @@ def _numbers(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def surely_finite(array: np.ndarray) -> bool:
-    """Tell in a microsecond what is true of nearly every call: a sum is finite only if all its terms are."""
-    return math.isfinite(array.item() if array.size == 1 else np.add.reduce(array, axis=None))
+    """Tell in a microsecond or two what is true of nearly every call: both extremes are finite (a sum may overflow)."""
+    if array.size < 2:
+        return array.size == 0 or math.isfinite(array.item())
+    ends = np.maximum.reduce(array, axis=None), np.minimum.reduce(array, axis=None)
+    return math.isfinite(ends[0]) and math.isfinite(ends[1])
 
 
 def _refuse(name: str, array: np.ndarray, bad: np.ndarray, what: str) -> None:
@@ -85,10 +88,12 @@ def elapsed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
     return array if array.shape == shape else np.full(shape, array)
 
 
-def whole(name: str, value: Any, at_least: int) -> int:
-    """Return a whole number that is large enough."""
+def whole(name: str, value: Any, at_least: int, at_most: float = math.inf) -> int:
+    """Return a whole number that is large enough, and not too large."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
         raise ValueError(f"{name} must be a whole number of at least {at_least}; got {value!r}")
+    if value > at_most:
+        raise ValueError(f"{name} must be at most {at_most}; got {value!r}")
     return int(value)
 
 

@@ -13,6 +13,9 @@ import numpy as np
 
 from driftgp.predictions import Prediction
 
+# No number is farther out than this in its units: products of several of them are finite.
+FARTHEST = 1e60
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -43,11 +46,11 @@ class Units(NamedTuple):
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """Inputs in these units."""
-        return (X - self.x_centre) / self.x_scale
+        return ((X - self.x_centre) / self.x_scale).clip(-FARTHEST, FARTHEST)  # a method that JAX's arrays have too
 
     def targets(self, y: np.ndarray) -> np.ndarray:
         """Targets in these units."""
-        return (y - self.y_centre) / self.y_scale
+        return ((y - self.y_centre) / self.y_scale).clip(-FARTHEST, FARTHEST)
 
 
 class Contract(abc.ABC):

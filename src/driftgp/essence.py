@@ -70,9 +70,11 @@ class Essence:
         exact = digest is None or digest_of(made) == digest
         if not exact and not computed:
             raise ValueError("state cannot be completed on this machine: its matrices have no factor here")
-        if exact and difference is not None and difference.any():
-            exact = gate.follows(self._derived, self._record(made), self._scratch.record if computed else None)
-        return Joined(made if exact else self._words.copy(), exact)
+        if exact and computed and difference is not None and difference.any():
+            exact = gate.follows(self._derived, self._record(made), self._scratch.record)
+        taken = made if exact else self._words.copy()
+        gate.try_out(self._engine, self._record(taken), self.layout)
+        return Joined(taken, exact)
 
     def state(self, words: np.ndarray) -> State:
         """The state that has these words, a copy; they are those of `join`, and so through the gate."""

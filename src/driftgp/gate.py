@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from driftgp.contract import Contract, Layout
-from driftgp.engine import engine
+from driftgp.engine import Engine, engine
 from driftgp.records import Entry, entries
 
 # A record from outside may not be larger than this, in bytes, whatever its settings say.
 _LARGEST = 1 << 30
 # Rows of the warm-up that a state has behind it: nobody knows, and it was enough.
 _ROWS = 1 << 30
+# Counters may go on from here for ever, and never overflow.
+_MOST = 1 << 62
 # Share of a field's largest number by which rounding, sample after sample, may have moved it from what follows.
 _ROUNDING = 1e-3
 
@@ -39,41 +41,53 @@ def admitted(model: Contract, layout: Layout, record: np.ndarray) -> np.ndarray:
             f"layout is another. Give the model that it was saved with"
         )
     check(model, record)
-    fields = derived_fields(model, expected)
-    if not fields:
-        return record
-    again = np.array(record)
+    at_work = engine(model, layout.inputs, layout.columns)
+    again: np.ndarray | None = np.array(record)
     try:
         with np.errstate(all="ignore"):
-            engine(model, layout.inputs, layout.columns).complete(again)
+            at_work.complete(again)  # type: ignore[arg-type]
     except (ArithmeticError, ValueError):
-        again = None  # type: ignore[assignment]
-    return record if follows(fields, record, again) else again
+        again = None
+    taken = record if again is None or follows(derived_fields(model, expected), record, again) else again
+    try_out(at_work, taken, layout)
+    return taken
 
 
 def check(model: Contract, record: np.ndarray) -> None:
     """Refuse numbers that no step could have left."""
+    for field in entries(record.dtype):
+        if field.kind == "i8" and np.any(_numbers(record, field, np.int64) >= _MOST):
+            raise _refusal(model, f"{field.path} must be below 2^62")
     try:
         model.check(model.view(record))
     except ValueError as error:
-        raise ValueError(
-            f"state is not one that {type(model).__name__} could have left: {error}. Take an older copy of it, or "
-            "start anew with init"
-        ) from error
+        raise _refusal(model, str(error)) from error
 
 
-def follows(fields: list[Entry], record: np.ndarray, again: np.ndarray | None) -> bool:
-    """Whether these fields of a record are those that were computed `again`, up to rounding.
+def try_out(at_work: Engine, record: np.ndarray, layout: Layout) -> None:
+    """Refuse a state whose forecasts, at two plain inputs, are none: what it holds is out of all proportion."""
+    if at_work.kind == "scan":  # of a rival in JAX, which would compile a program for it
+        return
+    try:
+        X = np.repeat([[0.0], [2.0]], layout.inputs, 1)
+        made = at_work.run(record.reshape(1), np.array([0]), np.array([len(X)]), X)
+    except ValueError as error:
+        raise _refusal(at_work.model, str(error)) from error
+    if not (np.isfinite(made["mean"]).all() and np.all((made["variance"] > 0.0) & np.isfinite(made["variance"]))):
+        raise _refusal(at_work.model, "its forecasts are not finite")
 
-    Where they cannot be computed (None) nobody knows, and they are refused unless they are finite.
-    """
+
+def _refusal(model: Contract, reason: str) -> ValueError:
+    return ValueError(
+        f"state is not one that {type(model).__name__} could have left: {reason}. Take an older copy of it, or start "
+        "anew with init"
+    )
+
+
+def follows(fields: list[Entry], record: np.ndarray, again: np.ndarray) -> bool:
+    """Whether these fields of a record are those that were computed `again`, up to rounding."""
     for field in fields:
-        value = _floats(record, field)
-        if again is None:
-            if not np.isfinite(value).all():
-                raise ValueError("state cannot be completed on this machine: its matrices have no factor here")
-            continue
-        expected = _floats(again, field)
+        value, expected = _numbers(record, field, np.float64), _numbers(again, field, np.float64)
         finite = np.isfinite(expected)
         if not np.array_equal(np.isfinite(value), finite):
             return False
@@ -89,10 +103,10 @@ def derived_fields(model: Contract, dtype: np.dtype) -> list[Entry]:
     return [field for field in entries(dtype) if field.path in derived]
 
 
-def _floats(record: np.ndarray, field: Entry) -> np.ndarray:
+def _numbers(record: np.ndarray, field: Entry, kind: type) -> np.ndarray:
     """A field as a flat array, the record's own memory."""
     start = field.offset // 8
-    return record.reshape(1).view(np.float64)[start : start + field.numbers]
+    return record.reshape(1).view(kind)[start : start + field.numbers]
 
 
 def record_dtype(model: Contract, layout: Layout) -> np.dtype:

@@ -34,6 +34,7 @@ class Online:
         self._layout = state.layout
         self._flat = state.layout.outputs is None
         self._row = (state.layout.inputs,)
+        self._small = np.full(self._row, 1e-16)  # a sum of so small shares is finite if all numbers are
         self._state = state.of(model).copy()  # refuses a state of another model
         self._engine = self._state.engine()
         self._one = self._engine.single(self._state.record)
@@ -92,7 +93,12 @@ class Online:
 
     def _plain(self, x: Any) -> bool:
         """Whether x is one row that needs no further check: most calls hand in such rows, and a check takes as long."""
-        return type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._row and math.isfinite(x.dot(x))
+        return (
+            type(x) is np.ndarray
+            and x.dtype == np.float64
+            and x.shape == self._row
+            and math.isfinite(x.dot(self._small))
+        )
 
 
 _FIRST = np.array([0])  # the one state of a stack of one

@@ -180,7 +180,8 @@ def _standardize(settings: dict[str, Any]) -> Standardize:
 def _with_prior(kind: Callable[..., Any], settings: dict[str, Any]) -> Any:
     """A class that takes weights and keeps their logarithms: to the last bit as they were."""
     log_prior = tuple(map(float, settings.pop("log_prior")))
-    made = kind(**settings, prior=np.exp(log_prior))
+    with np.errstate(over="ignore"):
+        made = kind(**settings, prior=np.exp(log_prior))
     if not np.allclose(made.log_prior, log_prior, rtol=0.0, atol=1e-9):
         raise ValueError(f"log_prior must be logarithms of weights that sum to 1; got {log_prior}")
     object.__setattr__(made, "log_prior", log_prior)

@@ -13,6 +13,8 @@ import numpy as np
 from driftgp.model import Model, Units
 from driftgp.records import View, floats, whole
 
+_LARGEST = 1.3e154  # target of a sample: its square is finite
+
 
 class WindowState(View):
     """Samples in a ring of T slots."""
@@ -59,8 +61,8 @@ class WindowState(View):
         """Refuse a cursor outside the ring, and samples that are not finite."""
         if not 0 <= self.cursor < max(len(self.X), 1):
             raise ValueError(f"window.cursor must lie in [0, {len(self.X)}); got {self.cursor}")
-        if not (np.isfinite(self.X).all() and np.isfinite(self.y).all()):
-            raise ValueError("window must hold finite samples")
+        if not (np.isfinite(self.X).all() and np.all(np.abs(self.y) < _LARGEST)):
+            raise ValueError("window must hold finite samples, and targets whose squares are finite")
 
 
 class Leaving(NamedTuple):

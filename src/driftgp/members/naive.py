@@ -84,8 +84,10 @@ class Naive(Model):
         """Refuse a cursor or a count out of range, and numbers that are not finite."""
         if not (0 <= state.cursor < self.length and 0 <= state.count <= self.length):
             raise ValueError(f"cursor and count must lie in [0, {self.length}]; got {state.cursor} and {state.count}")
-        if not (np.isfinite(state.values).all() and np.isfinite(state.errors)):
-            raise ValueError("values and errors must be finite")
+        if state.cursor != state.count < self.length:
+            raise ValueError(f"count must be the cursor until all places are filled; got {state.count}")
+        if not (np.isfinite(state.values).all() and 1.0 <= state.errors < np.inf):
+            raise ValueError("values must be finite, and errors finite and 1 or more")
         if not np.all(np.isfinite(state.variance) & (state.variance >= 0.0)):
             raise ValueError(f"variance must be finite and not negative; got {state.variance}")
 

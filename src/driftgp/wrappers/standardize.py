@@ -15,6 +15,10 @@ from driftgp.wrappers.holding import Holding, inner
 _ROUNDING = 32.0 * float(np.finfo(float).eps)
 # Until this many samples have come, each of them counts in full, however far off it is.
 _FIRST = 10.0
+# Numbers beyond these count as these, so that squares of values and of scales are numbers too.
+_LARGEST, _SMALLEST = 1e140, 1e-140
+# A scale from outside that is smaller, or its inverse, is none: shares of it overflow.
+_NO_SCALE = 1e-290
 # Until then nobody knows how far inputs spread, and a forecast takes none to be more scales than this from the centre.
 _FARTHEST = 10.0
 
@@ -103,10 +107,14 @@ class Standardize(Holding):
 
     def check(self, state: StandardizeState) -> None:
         """Refuse units that are no units."""
-        if not np.all(np.isfinite(state.scale) & (state.scale > 0.0) & np.isfinite(state.centre)):
-            raise ValueError("scale must be finite and positive, and centre finite")
-        if not np.all(np.isfinite(state.mean) & (state.variance >= 0.0) & (state.weight >= 0.0)):
-            raise ValueError("mean must be finite, and variance and weight must not be negative")
+        if not np.all((state.scale > _NO_SCALE) & (state.scale < 1.0 / _NO_SCALE)):
+            raise ValueError("scale must be finite and positive")
+        if not np.all(np.abs([state.mean, state.centre, state.weight]) < 1.0 / _NO_SCALE):
+            raise ValueError("mean, centre and weight must be finite")
+        if not np.isfinite(state.variance).all():
+            raise ValueError("variance must be finite")
+        if min(state.variance.min(), state.weight.min(), state.renewals) < 0:
+            raise ValueError("variance, weight and renewals must not be negative")
         self.model.check(state.inner)
 
     # ---- the contract ------------------------------------------------------------------------------------------------
@@ -119,12 +127,12 @@ class Standardize(Holding):
 
     def start(self, state: StandardizeState, X: np.ndarray, y: np.ndarray) -> None:
         """Measure the batch, then start the held model on it."""
-        Z = np.concatenate([X, y], 1)  # N×(D+P)
+        Z = _bounded(np.concatenate([X, y], 1))  # N×(D+P)
         recent = _moments(Z, np.isfinite(y).all(1), 1.0 if self.forgetting is None else self.forgetting)
         state.weight[...], state.mean[...], state.variance[...] = recent
         state.centre[...], state.scale[...] = recent.mean, _spread(recent, _size(recent))
-        Z = (Z - state.centre) / state.scale
-        self.model.start(state.inner, Z[:, : X.shape[1]], Z[:, X.shape[1] :])
+        units = _units(state, X.shape[1])
+        self.model.start(state.inner, units.inputs(Z[:, : X.shape[1]]), units.targets(Z[:, X.shape[1] :]))
 
     def forecast(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:
         """Forecast of the held model, in the user's units."""
@@ -149,6 +157,7 @@ class Standardize(Holding):
         self, state: StandardizeState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Follow the stream's units if they adapt, then let the held model learn."""
+        x, y = _bounded(x), _bounded(y)
         clipped = not np.array_equal(self._seen(state, x[None])[0], _units(state, len(x)).inputs(x), equal_nan=True)
         renewed = False
         if self.forgetting is not None and np.isfinite(y).all():
@@ -169,7 +178,7 @@ class Standardize(Holding):
 
     def _seen(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:
         """Inputs to predict for, as the held model sees them."""
-        Z = _units(state, X.shape[1]).inputs(X)
+        Z = _units(state, X.shape[1]).inputs(_bounded(X))
         if self.forgetting is None:
             return Z
         # a first value that happens to be near 0 is no scale for those to come
@@ -222,13 +231,18 @@ def _count(m: Moments, z: np.ndarray, forgetting: float | None, scale: np.ndarra
 
 def _size(m: Moments) -> np.ndarray:
     """Scale for want of a better one: the size of the values."""
-    return np.where(m.mean == 0.0, 1.0, np.abs(m.mean))
+    return np.where(m.mean == 0.0, 1.0, np.maximum(np.abs(m.mean), _SMALLEST))
 
 
 def _spread(m: Moments, otherwise: np.ndarray) -> np.ndarray:
     """Standard deviation of every column that varies."""
     std = np.sqrt(m.variance)
-    return np.where(std > _ROUNDING * np.abs(m.mean), std, otherwise)
+    return np.where(std > _ROUNDING * np.abs(m.mean), np.maximum(std, _SMALLEST), otherwise)
+
+
+def _bounded(z: np.ndarray) -> np.ndarray:
+    """Values whose squares are finite."""
+    return np.clip(z, -_LARGEST, _LARGEST)
 
 
 def _made_in(forecast: np.ndarray | None, units: Units) -> bool:

@@ -11,6 +11,8 @@ from driftgp.predictions import Prediction
 from driftgp.records import View, part
 from driftgp.wrappers.holding import Holding
 
+_LARGEST = 1e150  # score of a monitor from outside: its square is finite
+
 
 class WatchedState(View):
     """The monitor's state and the held model's."""
@@ -81,8 +83,12 @@ class Watched(Holding):
         monitor = state.monitor
         if min(monitor.scored, monitor.since, monitor.alarms, monitor.alarmed) < 0:
             raise ValueError("counters of the monitor must not be negative")
+        if monitor.scored < max(monitor.since, monitor.alarmed):
+            raise ValueError("scored must be no less than since and alarmed")
         numbers = (monitor.residual, monitor.before, monitor.mean, monitor.square, monitor.products)
         scalars = (monitor.weight, monitor.score, monitor.usual, monitor.variance, monitor.shortfall)
-        if not (all(np.isfinite(array).all() for array in numbers) and np.isfinite(scalars).all()):
-            raise ValueError("scores of the monitor must be finite")
+        if not all(np.all(np.abs(score) < _LARGEST) for score in (*numbers, scalars)):
+            raise ValueError(f"scores of the monitor must be finite, and smaller than {_LARGEST:g}")
+        if min(monitor.weight, monitor.variance, monitor.shortfall, monitor.square.min()) < 0.0:
+            raise ValueError("weight, variance, shortfall and square of the monitor must not be negative")
         self.model.check(state.inner)

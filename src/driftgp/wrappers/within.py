@@ -94,6 +94,8 @@ class Within(Holding):
         """Refuse a range that is not finite, or counts that are negative."""
         if not (np.isfinite(state.low).all() and np.isfinite(state.high).all() and np.isfinite(state.last).all()):
             raise ValueError("low, high and last must be finite")
+        if (state.low > state.high).any():
+            raise ValueError("low must not be above high")
         if (state.count < 0).any() or (state.limited < 0).any():
             raise ValueError("count and limited must not be negative")
         self.model.check(state.inner)

@@ -107,7 +107,7 @@ class AGP final : public Node {
             throw std::invalid_argument("window must be a number for AGP to change its units: the statistics alone cannot");
         View view = look(state, window);
         for (int64_t i = 0; i < *view.points * D; i++)
-            view.U[i] = (view.U[i] - units.x_centre[i % D]) / units.x_scale[i % D];
+            view.U[i] = in_other_units(view.U[i], units.x_centre[i % D], units.x_scale[i % D]);
         if (window_too) rescale_window(window, T, D, P, units, [&](int t) { return weighs(state, t); });
         complete_on(state, window, memory);
     }
@@ -126,7 +126,8 @@ class AGP final : public Node {
         auto refuse = [](const char *what) { throw std::invalid_argument(what); };
         if (*view.points < 0 || *view.points > rules.M) refuse("points of a state must lie between 0 and inducing");
         if (*view.cursor < 0 || *view.cursor >= std::max(T, 1)) refuse("cursor of a window must lie within it");
-        if (*view.samples < 0 || *view.adam_steps < 0) refuse("counters of a state must not be negative");
+        for (int64_t counter : {*view.samples, *view.adam_steps, *view.skipped, *view.repaired})
+            if (counter < 0 || counter >= MOST) refuse("counters of a state must lie between 0 and 2^62");
         bool weights = true, positive = true;
         for (int t = 0; t < T; t++) weights &= view.w[t] >= 0.0 && view.w[t] < INFINITY;
         for (int i = 0; i < rules.formula.parameters; i++) positive &= view.theta[i] > 0.0 && view.theta[i] < INFINITY;

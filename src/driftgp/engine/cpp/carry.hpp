@@ -62,7 +62,7 @@ class CarryForward : public Transparent {
     void rescale(double *state, const Units &units, Memory &memory) const override {
         for (int d = 0; d < D; d++)
             state[last + d] =
-                whole(state, seen + d) ? (state[last + d] - units.x_centre[d]) / units.x_scale[d] : 0.0;
+                whole(state, seen + d) ? in_other_units(state[last + d], units.x_centre[d], units.x_scale[d]) : 0.0;
         Holding::rescale(state, units, memory);
     }
     void check(const double *state) const override {

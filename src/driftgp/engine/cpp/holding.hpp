@@ -17,7 +17,8 @@ static inline void refuse_unless(bool fine, const char *field, const char *expec
     if (!fine) throw std::invalid_argument(std::string("field ") + field + " of a state must be " + expected);
 }
 static inline void refuse_unless_counts(const double *state, size_t at, size_t count, const char *field) {
-    for (size_t i = 0; i < count; i++) refuse_unless(whole(state, at + i) >= 0, field, "0 or more");
+    for (size_t i = 0; i < count; i++)
+        refuse_unless(whole(state, at + i) >= 0 && whole(state, at + i) < MOST, field, "between 0 and 2^62");
 }
 
 // What it does not say itself, the held node says.

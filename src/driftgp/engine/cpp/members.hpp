@@ -96,7 +96,7 @@ class LastValues : public Node {
         for (int p = 0; p < P; p++) {
             for (int64_t i = 0; i < there; i++) {
                 double &value = state[values + size_t(i) * P + p];
-                value = (value - units.y_centre[p]) / units.y_scale[p];
+                value = in_other_units(value, units.y_centre[p], units.y_scale[p]);
             }
             state[variance + p] /= units.y_scale[p] * units.y_scale[p];
         }

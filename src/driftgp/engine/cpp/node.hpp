@@ -23,6 +23,8 @@ typedef int64_t Whole __attribute__((may_alias));
 static inline Whole &whole(double *record, size_t at) { return *reinterpret_cast<Whole *>(record + at); }
 static inline int64_t whole(const double *record, size_t at) { return *reinterpret_cast<const Whole *>(record + at); }
 
+constexpr int64_t MOST = int64_t(1) << 62;  // counters stay below it, and never overflow
+
 static inline bool all_finite(const double *values, size_t count) {
     bool finite = true;
     for (size_t i = 0; i < count; i++) finite &= bool(std::isfinite(values[i]));
@@ -67,6 +69,12 @@ class Layout {
 struct Units {
     const double *x_centre, *x_scale, *y_centre, *y_scale;
 };
+// No number is farther out than this in its units: products of several of them are finite (contract.py).
+constexpr double FARTHEST_OUT = 1e60;
+static inline double in_other_units(double value, double centre, double scale) {
+    double z = (value - centre) / scale;
+    return z > FARTHEST_OUT ? FARTHEST_OUT : z < -FARTHEST_OUT ? -FARTHEST_OUT : z;  // NaN stays
+}
 
 // Every forecast begins with mean, variance and noise, P each. A node is a model's settings and the places of its fields:
 // after `declare` nothing in it changes, so that several threads may use it at once.

@@ -9,6 +9,7 @@ namespace DRIFTGP_LEVEL {
 
 class Standardize : public Holding {
     static constexpr double ROUNDING = 32.0, FIRST = 10.0, FARTHEST = 10.0;  // as in standardize.py
+    static constexpr double LARGEST = 1e140, SMALLEST = 1e-140;
     double forgetting = 0.0;  // 0: the units of the warm-up batch, for good
     const int columns;        // inputs first and targets after them
     size_t centre = 0, scale = 0, weight = 0, mean = 0, variance = 0, renewals = 0;
@@ -18,7 +19,8 @@ class Standardize : public Holding {
 
     // ---- moments: see standardize.py
 
-    double column(const double *x, const double *y, int c) const { return c < D ? x[c] : y[c - D]; }
+    static double bounded(double z) { return z > LARGEST ? LARGEST : z < -LARGEST ? -LARGEST : z; }  // NaN stays
+    double column(const double *x, const double *y, int c) const { return bounded(c < D ? x[c] : y[c - D]); }
 
     // Weighted moments of a batch, column by column, over the values that are there in rows with all their targets.
     void measure(double *state, const double *X, const double *y, int64_t rows) const {
@@ -53,17 +55,19 @@ class Standardize : public Holding {
     }
     // Scale for want of a better one: the size of the values.
     double size(const double *state, int c) const {
-        return state[mean + c] == 0.0 ? 1.0 : std::fabs(state[mean + c]);
+        return state[mean + c] == 0.0 ? 1.0 : std::max(std::fabs(state[mean + c]), SMALLEST);
     }
     // Standard deviation of a column that varies.
     double spread(const double *state, int c, double otherwise) const {
         double std = std::sqrt(state[variance + c]);
-        return std > ROUNDING * EPSILON * std::fabs(state[mean + c]) ? std : otherwise;
+        return std > ROUNDING * EPSILON * std::fabs(state[mean + c]) ? std::max(std, SMALLEST) : otherwise;
     }
 
     // ---- units
 
-    double in_units(const double *state, int c, double z) const { return (z - state[centre + c]) / state[scale + c]; }
+    double in_units(const double *state, int c, double z) const {
+        return in_other_units(bounded(z), state[centre + c], state[scale + c]);
+    }
 
     // Inputs to predict for, as the held node sees them; whether they are those that it would learn from.
     bool seen(const double *state, const double *x, double *z) const {

@@ -54,11 +54,11 @@ static inline void rescale_window(double *window, int T, int D, int P, const Uni
         bool sample = here(t);
         for (int d = 0; d < D; d++) {
             double &x = X[size_t(t) * D + d];
-            x = sample ? (x - units.x_centre[d]) / units.x_scale[d] : 0.0;
+            x = sample ? in_other_units(x, units.x_centre[d], units.x_scale[d]) : 0.0;
         }
         for (int p = 0; p < P; p++) {
             double &target = y[size_t(t) * P + p];
-            target = sample ? (target - units.y_centre[p]) / units.y_scale[p] : 0.0;
+            target = sample ? in_other_units(target, units.y_centre[p], units.y_scale[p]) : 0.0;
         }
     }
 }

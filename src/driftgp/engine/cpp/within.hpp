@@ -78,7 +78,7 @@ class Within : public Transparent {
         for (int d = 0; d < D; d++)
             for (size_t place : {low, high, last}) {
                 double &at = state[place + d];
-                at = whole(state, count + d) > 0 ? (at - units.x_centre[d]) / units.x_scale[d] : 0.0;
+                at = whole(state, count + d) > 0 ? in_other_units(at, units.x_centre[d], units.x_scale[d]) : 0.0;
             }
         Holding::rescale(state, units, memory);
     }

@@ -46,12 +46,12 @@ struct Rules {
         forgetting = settings.number("forgetting", 0.0, 1.0);
         rule = Rule(settings.whole("relevance", 0, 2));
         learn_every = settings.whole("learn_every", 0, int64_t(1) << 52);
-        iterations = settings.whole("iterations", 1, int64_t(1) << 52);
+        iterations = settings.whole("iterations", 1, 10000);
         step = StepKind(settings.whole("step", 0, 2)), rate = settings.positive("rate");
         threshold = settings.number("threshold", 0.0, 1.0), jitter = settings.number("jitter", 0.0, 1.0);
         absolute_jitter = settings.number("absolute_jitter", 0.0, huge);
         prior = settings.number("prior", 0.0, huge), outliers = settings.number("outliers", 0.0, huge);
-        warmup_iterations = settings.whole("warmup_iterations", 0, int64_t(1) << 52);
+        warmup_iterations = settings.whole("warmup_iterations", 0, 1000000);
         warmup_rate = settings.positive("warmup_rate");
         learn_inducing = settings.flag("learn_inducing");
         recent = settings.flag("placement"), published = settings.flag("admission");

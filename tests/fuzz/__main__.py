@@ -1,0 +1,115 @@
+"""The runner: see the package."""
+
+import argparse
+import importlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+CASES = {"states": 2000, "files": 1000, "calls": 500}
+LONGEST = 10.0  # seconds for one case
+
+
+def generator(kind: str, seed: int, number: int) -> np.random.Generator:
+    """What determines a case."""
+    return np.random.default_rng([list(CASES).index(kind), seed, number])
+
+
+def work(kind: str, seed: int, begin: int, end: int) -> None:
+    """Go through cases, in a process that may end with one of them."""
+    case = importlib.import_module(f"tests.fuzz.{kind}").case
+    warnings.simplefilter("error")
+    for number in range(begin, end):
+        print(json.dumps({"begin": number}), flush=True)
+        try:
+            told = {"end": number, "outcome": case(generator(kind, seed, number))}
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is what is looked for)
+            told = {"end": number, "failure": f"{type(error).__name__}: {error}"}
+        print(json.dumps(told), flush=True)
+
+
+def lines(kind: str, seed: int, begin: int, end: int) -> Iterator[dict[str, Any]]:
+    """What a worker says, and how it ended if that was too early."""
+    command = [sys.executable, "-m", "tests.fuzz", kind, "--seed", str(seed), "--worker", str(begin), str(end)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as worker:
+        assert worker.stdout is not None
+        number, rest, wait = None, b"", 120.0  # to start, it imports everything
+        while True:
+            if not select.select([worker.stdout], [], [], wait)[0]:
+                worker.kill()
+                yield {"end": number, "failure": f"still at work after {wait:.0f} s"}
+                return
+            block = os.read(worker.stdout.fileno(), 1 << 16)
+            if not block:
+                break
+            *whole, rest = (rest + block).split(b"\n")
+            for line in whole:
+                told = json.loads(line)
+                number, wait = told.get("begin"), LONGEST if "begin" in told else 120.0
+                yield told
+        if worker.wait() != 0 or number is not None:
+            yield {"end": number, "failure": f"the process ended with code {worker.returncode}"}
+
+
+def fuzz(kind: str, seed: int, cases: int, seconds: float) -> list[tuple[int, str]]:
+    """Go through the cases of a kind, and print what came of them."""
+    outcomes: Counter[str] = Counter()
+    failures: list[tuple[int, str]] = []
+    begin, done, until = 0, 0, time.monotonic() + seconds
+    slowest, began = 0.0, time.monotonic()
+    while done < cases and time.monotonic() < until:
+        for told in lines(kind, seed, begin, cases):
+            if "begin" in told:
+                began = time.monotonic()
+                if began > until:
+                    break
+                continue
+            slowest, done = max(slowest, time.monotonic() - began), done + 1
+            begin = told["end"] + 1
+            if "failure" in told:
+                failures.append((told["end"], told["failure"]))
+            else:
+                outcomes[told["outcome"]] += 1
+        else:
+            continue
+        break
+    print(f"{kind}, seed {seed}: {done} cases, {len(failures)} failures, the slowest case {slowest:.2f} s")
+    for outcome, count in sorted(outcomes.items()):
+        print(f"  {count:5d} {outcome}")
+    for number, failure in failures:
+        print(f'  FAILED make fuzz ARGS="{kind} --seed {seed} --only {number}": {failure[:300]}')
+    return failures
+
+
+def main() -> None:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="make fuzz", description="Hostile states, files and calls, by seed.")
+    parser.add_argument("kinds", nargs="*", choices=[*CASES, []], help="which kinds; all by default")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cases", type=int, help="of each kind")
+    parser.add_argument("--seconds", type=float, default=600.0, help="at most, for each kind")
+    parser.add_argument("--only", type=int, help="this one case, in this process")
+    parser.add_argument("--worker", type=int, nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    kinds = given.kinds or list(CASES)
+    if given.worker is not None:
+        work(kinds[0], given.seed, *given.worker)
+    elif given.only is not None:
+        case = importlib.import_module(f"tests.fuzz.{kinds[0]}").case
+        print(case(generator(kinds[0], given.seed, given.only)))
+    else:
+        failed = [fuzz(kind, given.seed, given.cases or CASES[kind], given.seconds) for kind in kinds]
+        raise SystemExit(any(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""States with a few numbers or bits changed, and their checksums made right, through every way into the library."""
+
+import contextlib
+import hashlib
+import json
+import pickle
+import zlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from driftgp import Online, checkpoint, recommended
+from driftgp.fleet import Fleet
+from driftgp.model import Model, State
+from driftgp.records import entries
+from tests.catalogue import CATALOGUE
+
+MODELS = [name for name, entry in CATALOGUE.items() if entry.make.__qualname__.split(".")[0] != "rival"]
+ROWS = np.random.default_rng(0).normal(size=(60, 4))
+X, Y = ROWS[:, :2], np.sin(ROWS[:, 0]) + 0.1 * ROWS[:, 3]
+STEPS = 20
+WHOLES = (-1, 0, 1, 2, 3, 4, 5, 11, 12, 13, 10**6, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, -(2**31), -(2**63))
+FLOATS = (np.nan, np.inf, -np.inf, -1.0, 0.0, -0.0, 5e-324, 1e-300, 1e-150, 1e150, 1e300, 1.7e308, -1.7e308)
+
+
+@cache
+def grown(name: str) -> State:
+    """A state that has learned for a while."""
+    model = recommended(X[:40], Y[:40]) if name == "default" else CATALOGUE[name].make()
+    return model.update(model.init(X[:20], Y[:20]), X[20:40], Y[20:40])
+
+
+# ---- what is changed -------------------------------------------------------------------------------------------------
+
+
+def change(rng: np.random.Generator, record: np.ndarray) -> None:
+    """Change a few numbers of a record in place: bits, counts, special values, a run of noise."""
+    words = record.reshape(1).view(np.uint64)
+    for _ in range(rng.integers(1, 4)):
+        fields = [field for field in entries(record.dtype) if field.numbers]
+        kind = rng.integers(0, 5)
+        if kind == 0:
+            words[rng.integers(words.size)] ^= np.uint64(1) << np.uint64(rng.integers(64))
+        elif kind == 1:
+            start = rng.integers(words.size)
+            words[start : start + 8] = rng.integers(0, 2**64, words[start : start + 8].size, np.uint64)
+        elif kind == 2:
+            field = _one_of(rng, [field for field in fields if field.kind == "i8"] or fields)
+            words.view(np.int64)[_place(rng, field)] = _one_of(rng, WHOLES)
+        else:
+            field = _one_of(rng, [field for field in fields if field.kind == "f8"])
+            place = slice(field.offset // 8, field.offset // 8 + field.numbers) if kind == 3 else _place(rng, field)
+            words.view(np.float64)[place] = _one_of(rng, FLOATS)
+
+
+def _one_of(rng: np.random.Generator, things: Any) -> Any:
+    return things[rng.integers(len(things))]
+
+
+def _place(rng: np.random.Generator, field: Any) -> int:
+    return int(field.offset // 8 + rng.integers(field.numbers))
+
+
+# ---- ways in ---------------------------------------------------------------------------------------------------------
+
+
+def by_checkpoint(rng: np.random.Generator, state: State) -> State:
+    model = state.model if rng.random() < 0.5 else None
+    return checkpoint.from_bytes(model, checkpoint.to_bytes(state.model, state))
+
+
+def by_fleet(rng: np.random.Generator, state: State) -> State:
+    fleet = Fleet(state.model)
+    fleet.update(["a", "b"], X[:2], Y[:2])
+    slot = fleet._slots["b"]
+    fleet._states.record(slot)[...] = state.record
+    given = state.model if rng.random() < 0.5 else None
+    return Fleet.from_bytes(given, fleet.to_bytes()).state("b")
+
+
+def by_eviction(rng: np.random.Generator, state: State) -> State:
+    """As Spark keeps them: keys one by one, for a fleet that is at work."""
+    fleet, other = Fleet(state.model), Fleet(state.model)
+    for each in (fleet, other):
+        each.update(["a"], X[:1], Y[:1])
+    other.update(["b"], X[:1], Y[:1])
+    other._states.record(other._slots["b"])[...] = state.record
+    fleet.admit(other.evict(["b"]))
+    return fleet.state("b")
+
+
+def by_pickle(rng: np.random.Generator, state: State) -> State:
+    return pickle.loads(pickle.dumps(state))
+
+
+def by_hand(rng: np.random.Generator, state: State) -> State:
+    return State(state.model, state.layout, state.record)
+
+
+def by_forged_header(rng: np.random.Generator, state: State) -> State:
+    """A checkpoint whose header was changed too: one of its numbers or words replaced."""
+    data = checkpoint.to_bytes(state.model, state)
+    header = json.loads(zlib.decompress(data[_FRAME : _FRAME + _length(data)]))
+    path, values = _one_of(rng, list(_leaves(header))), (-1, 0, 2**31, 2**63, 1e308, None, "", "x", [], {}, True)
+    _put(header, path, _one_of(rng, values))
+    text = zlib.compress(json.dumps(header).encode())
+    rest = data[_FRAME + _length(data) : -32]
+    body = data[:10] + len(text).to_bytes(4, "little") + data[14:22] + text + rest
+    return checkpoint.from_bytes(None, body + hashlib.sha256(body).digest())
+
+
+_FRAME = 22
+
+
+def _length(data: bytes) -> int:
+    return int.from_bytes(data[10:14], "little")
+
+
+def _leaves(tree: Any, path: tuple[Any, ...] = ()) -> Any:
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    if path:
+        yield path
+    for key, value in items:
+        yield from _leaves(value, (*path, key))
+
+
+def _put(tree: Any, path: tuple[Any, ...], value: Any) -> None:
+    for key in path[:-1]:
+        tree = tree[key]
+    tree[path[-1]] = value
+
+
+WAYS: tuple[Callable[[np.random.Generator, State], State], ...] = (
+    by_checkpoint,
+    by_fleet,
+    by_eviction,
+    by_pickle,
+    by_hand,
+    by_forged_header,
+)
+
+
+# ---- a case ----------------------------------------------------------------------------------------------------------
+
+
+def case(rng: np.random.Generator) -> str:
+    """Change a state, hand it in, and, if it is taken, go on with it."""
+    name = "default" if rng.random() < 0.05 else _one_of(rng, MODELS)
+    way = _one_of(rng, WAYS)
+    state = grown(name).copy()
+    if way is not by_forged_header:
+        change(rng, state.record)
+    try:
+        admitted = way(rng, state)
+    except ValueError:
+        return f"{way.__name__}: refused"
+    go_on(admitted.model, admitted)
+    return f"{way.__name__}: taken"
+
+
+def go_on(model: Model, state: State) -> None:
+    """Every forecast of a state that was taken is finite, and so are its intervals."""
+    online = Online(model, state)
+    D, P = state.layout.inputs, state.layout.columns
+    for i in range(40, 40 + STEPS):
+        x = np.resize(X[i], D)
+        forecast = online.predict(x)
+        ends = forecast.interval(0.9)
+        numbers = (forecast.mean, forecast.variance, *ends)
+        assert all(np.isfinite(number).all() for number in numbers), f"not finite after {i - 40} steps: {numbers}"
+        assert (forecast.variance > 0.0).all(), f"variance {forecast.variance} after {i - 40} steps"
+        online.update(x, Y[i] if state.layout.outputs is None else np.full(P, Y[i]))
+    with contextlib.suppress(ValueError):  # by now it may have grown to what no step could have left
+        checkpoint.from_bytes(model, checkpoint.to_bytes(model, online.state))

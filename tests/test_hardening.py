@@ -1,0 +1,352 @@
+"""What a process that runs for months meets: interrupts, threads, exits, shapes without number, no memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftgp import AGP, FastAGP, Online, prequential, recommended
+from driftgp.engine import engine
+from driftgp.fleet import Fleet
+from driftgp.kernels import SE, Linear, Matern32, Matern52
+from tests.fuzz import calls, files, states
+from tests.fuzz.__main__ import generator
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(4000, 2))
+Y = np.sin(X[:, 0]) + 0.1 * RNG.normal(size=4000)
+SMALL = FastAGP(kernel=SE(1.0), inducing=4, window=12, warmup_iterations=2)
+LARGE = AGP(inducing=30, window=200, warmup_iterations=2)
+native = engine(AGP(), 2, 1).kind == "native"
+natively = pytest.mark.skipif(not native, reason="the compiled engine is not there")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, sends signals")
+
+
+def script(text: str, timeout: float = 120.0, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", textwrap.dedent(text)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, check=False, env=os.environ | environment
+    )
+
+
+# ---- the fuzzers, a little of each: make fuzz does more --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_a_changed_state_is_refused_or_safe(number):
+    states.case(generator("states", 99, number))
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_a_changed_file_is_read_or_refused_in_one_sentence(number):
+    files.case(generator("files", 99, number))
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_any_sequence_of_calls_leaves_finite_forecasts(number):
+    calls.case(generator("calls", 99, number))
+
+
+# ---- what the fuzzers found ------------------------------------------------------------------------------------------
+
+
+def test_a_forged_number_of_gradient_steps_does_not_keep_a_step_from_ending():
+    with pytest.raises(ValueError, match="iterations must be at most 10000; got 2147483648"):
+        AGP(iterations=2**31)
+    with pytest.raises(ValueError, match="warmup_iterations must be at most 1000000"):
+        AGP(warmup_iterations=2**31)
+
+
+def test_numbers_whose_squares_overflow_are_no_warning_and_no_error():
+    """Warnings are errors here."""
+    model = recommended(np.zeros((0, 2)), np.zeros(0))
+    online = Online(model, model.init(np.zeros((0, 2)), np.zeros(0)))
+    for x, y in (([1e200, -1e308], 1.0), ([1.0, 1.0], 1e308), ([1e-308, 5e-324], -1e308)):
+        assert np.isfinite(online.predict(np.array(x)).mean).all()
+        online.update(np.array(x), y)
+        online.update(np.array([x, x]), np.array([y, y]))
+
+
+# ---- interrupts ------------------------------------------------------------------------------------------------------
+
+
+class Stop(Exception):
+    """What a signal handler raises."""
+
+
+def interrupted(work: Callable[[], Any], after: float) -> bool:
+    """Do some work, and have a signal handler raise in the midst of it; whether it did."""
+
+    def handler(*_: Any) -> None:
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, after)
+        work()
+    except Stop:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    return False
+
+
+def ways_to_learn(model: Any, rows: int) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+    """Each way to have a model learn rows, and how to see how far it came."""
+    start = model.init(X[:0], Y[:0])
+    single, block, fleet = Online(model, start), Online(model, start), Fleet(model)
+    fleet.update(["a"], X[:1], Y[:1])
+
+    def one_by_one() -> None:
+        for x, y in zip(X[:rows], Y[:rows], strict=True):
+            single.predict(x)
+            single.update(x, y)
+
+    return {
+        "predict and update": (one_by_one, lambda: single.state),
+        "update": (lambda: block.update(X[:rows], Y[:rows]), lambda: block.state),
+        "Fleet": (lambda: fleet.update(["a"] * (rows - 1), X[1:rows], Y[1:rows]), lambda: fleet.state("a")),
+        "prequential": (lambda: prequential(model, start, X[:rows], Y[:rows]), lambda: start),
+    }
+
+
+def check_interrupts(times: int) -> int:
+    """Interrupt every way to learn so often; return how many interrupts came in time.
+
+    Each state must be one after some whole number of rows, and `samples` says which: the caller can go on from there.
+    """
+    rng, heard = np.random.default_rng(0), 0
+    for model, rows in ((SMALL, 4000), (LARGE, 400)):
+        steps = [model.init(X[:0], Y[:0])]
+        for x, y in zip(X[:rows], Y[:rows], strict=True):
+            steps.append(model.update(steps[-1], x, y))
+        bits = [hash(state.record.tobytes()) for state in steps]
+        for _ in range(times):
+            for way, (work, reached) in ways_to_learn(model, rows).items():
+                heard += interrupted(work, float(rng.uniform(1e-3, 0.03)))
+                state = reached()
+                assert hash(state.record.tobytes()) == bits[state.samples], way
+    return heard
+
+
+@linux
+def test_an_interrupt_leaves_a_state_after_some_whole_number_of_samples():
+    assert check_interrupts(1) >= 4
+
+
+@linux
+@pytest.mark.slow
+def test_forty_interrupts_leave_states_after_whole_numbers_of_samples():
+    heard = check_interrupts(12)
+    print(f"{heard} interrupts")  # noqa: T201
+    assert heard >= 40
+
+
+@linux
+@natively
+def test_an_interrupt_is_heard_during_a_long_native_call():
+    """In pieces of about 50 ms; the call by itself would take many seconds."""
+    model = AGP(inducing=40, window=300, iterations=5, warmup_iterations=2)
+    online = Online(model, model.init(X[:300], Y[:300]))
+    assert interrupted(lambda: online.update(X, Y), 0.2)
+    assert 0 < online.state.samples < len(X)
+
+
+# ---- threads, exits, builds ------------------------------------------------------------------------------------------
+
+
+def test_a_state_taken_while_updates_go_on_is_never_torn():
+    model = FastAGP(kernel=SE(1.0), inducing=40, window=1000, warmup_iterations=2)
+    online = Online(model, model.init(X[:0], Y[:0]))
+    expected = {0: online.state.record.tobytes()}
+    twin = Online(model, model.init(X[:0], Y[:0]))
+    for i in range(300):
+        twin.update(X[i], Y[i])
+        expected[i + 1] = twin.state.record.tobytes()
+    worker = threading.Thread(target=lambda: [online.update(X[i], Y[i]) for i in range(300)])
+    worker.start()
+    taken = []
+    while worker.is_alive():
+        taken.append(online.state)
+    worker.join()
+    assert taken
+    assert all(state.record.tobytes() == expected[state.samples] for state in taken)
+
+
+@natively
+@pytest.mark.parametrize("number", range(3))
+def test_a_process_may_exit_while_native_calls_run_in_its_threads(number):
+    told = script(
+        f"""
+        import threading, time, numpy as np
+        from driftgp import AGP, Online
+        from driftgp.fleet import Fleet
+        X = np.random.default_rng(0).normal(size=(20000, 2))
+        fleet = Fleet(AGP(inducing=10, window=60))
+        work = lambda: fleet.update(np.arange(20000) % 50, X, X[:, 0])
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.05 + 0.05 * {number})
+        """
+    )
+    assert told.returncode == 0, told.stderr
+
+
+@linux
+@natively
+def test_two_builds_in_one_process_share_nothing(tmp_path):
+    """Two copies of the library: models of each give the same bits, and freeing one leaves the other."""
+    told = script(
+        f"""
+        import shutil, numpy as np
+        from pathlib import Path
+        from driftgp import AGP
+        from driftgp.engine import native, library
+        here = library.library()
+        other = Path({str(tmp_path)!r}, here.path.name)
+        shutil.copy(here.path, other)
+        X = np.random.default_rng(0).normal(size=(60, 2))
+        model, made = AGP(inducing=4, window=12), []
+        for loaded in (here, library.Library(other), here):
+            native.library = lambda: loaded
+            engine = native.NativeEngine(model, 2, 1)
+            record = np.zeros((), engine.record_dtype)
+            engine.start(record, X[:20], X[:20, :1])
+            states = record.reshape(1)
+            engine.run(states, np.array([0]), np.array([40]), X[20:], X[20:, :1], np.ones(40))
+            made.append(states.tobytes())
+            del engine
+        assert made[0] == made[1] == made[2]
+        """
+    )
+    assert told.returncode == 0, told.stderr
+
+
+# ---- shapes and memory -----------------------------------------------------------------------------------------------
+
+SHAPES = """
+import sys, numpy as np
+from driftgp import AGP, FastAGP, Online
+from driftgp.wrappers import Bank, Standardize
+count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+
+def maps():
+    return sum(1 for _ in open("/proc/self/maps"))
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+
+rng = np.random.default_rng(0)
+
+def shape(i):
+    M, T, D = 2 + i % 25, 30 + i % 41, 1 + i % 7
+    bank = Bank([FastAGP(inducing=M, window=T), AGP(inducing=M, window=T, warmup_iterations=1)])
+    model = Standardize(bank, adapt=0.9)
+    X = rng.normal(size=(T, D))
+    online = Online(model, model.init(X, X[:, 0]))
+    for x in X[:5]:
+        online.predict(x)
+        online.update(x, float(x[0]))
+    return online
+
+def rows(online, n):
+    X = rng.normal(size=(n, 3))
+    online.predict(X)
+    online.update(X, X[:, 0])
+
+steady = shape(2)
+for i in range(40):  # what the first shapes and rows bring into memory is there now
+    shape(i)
+    rows(steady, 1 + 13 * i)
+before = maps(), resident()
+for i in range(count):
+    shape(i)
+    rows(steady, i + 1)
+after = maps(), resident()
+print(f"{count} shapes and row counts: maps {before[0]} to {after[0]}, resident {before[1]:.1f} to {after[1]:.1f} MB")
+assert after[0] <= 1.1 * before[0], (before, after)
+assert after[1] - before[1] < 20.0, (before, after)
+"""
+
+
+@linux
+@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.slow)])
+def test_nothing_grows_with_the_number_of_shapes_and_row_counts(count):
+    told = script(SHAPES.replace("COUNT", str(count)), timeout=600.0)
+    print(told.stdout)  # noqa: T201
+    assert told.returncode == 0, told.stderr
+
+
+@linux
+@natively
+def test_no_memory_in_the_native_engine_is_an_error_and_not_the_end_of_the_process():
+    told = script(
+        """
+        import resource, numpy as np
+        from driftgp import AGP
+        X = np.random.default_rng(0).normal(size=(2000, 2))
+        model = AGP(inducing=10, window=20, warmup_iterations=1)
+        state = model.init(X[:20], X[:20, 0])  # whatever is loaded is loaded
+        before = state.record.tobytes()
+        large = AGP(inducing=1500, window=2000, warmup_iterations=1)
+        used = int(open("/proc/self/statm").read().split()[0]) * 4096
+        resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), -1))
+        try:
+            large.init(X, X[:, 0])
+        except MemoryError as error:
+            resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+            model.update(state, X[20:40], X[20:40, 0])
+            assert state.record.tobytes() == before
+            print("refused", error)
+        """
+    )
+    assert told.returncode == 0, told.stderr
+    assert "refused" in told.stdout
+
+
+# ---- numbers in any form ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", [Matern32, Matern52])
+def test_a_lengthscale_of_one_entry_is_a_number_in_a_whole_run(family, monkeypatch):
+    for choice in ("reference", "auto"):
+        monkeypatch.setenv("DRIFTGP_ENGINE", choice)
+        learned = []
+        for lengthscale in (0.9, [0.9]):
+            model = AGP(family(lengthscale), inducing=4, window=12, warmup_iterations=10)
+            state = model.update(model.init(X[:12, :1], Y[:12]), X[12:20, :1], Y[12:20])
+            assert state.skipped == 0
+            learned.append(state.theta)
+        np.testing.assert_allclose(*learned, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("each_engine")
+def test_a_linear_kernel_at_inputs_that_are_exactly_0_forecasts_numbers():
+    model = AGP(Linear(), inducing=3, window=12, warmup_iterations=5)
+    state = model.init(np.zeros((12, 2)), Y[:12])
+    for i in range(30):
+        state = model.update(state, np.zeros(2), Y[i])
+        forecast = model.predict(state, np.zeros((1, 2)))
+        assert np.isfinite(forecast.mean).all()
+        assert (forecast.variance > 0.0).all()
+
+
+@pytest.mark.usefixtures("each_engine")
+@pytest.mark.parametrize("learn_every", [0, 1])
+def test_duplicates_without_jitter_use_a_whole_factor_and_count_the_repair(learn_every):
+    model = AGP(SE(1.0), inducing=4, window=12, jitter=0.0, learn_every=learn_every, warmup_iterations=5)
+    same = np.repeat(X[:2], 20, 0)
+    state = model.init(same[:12], Y[:12])
+    for x, y in zip(same, Y, strict=False):
+        state = model.update(state, x, y)
+        forecast = model.predict(state, X[:8])
+        assert np.isfinite(forecast.mean).all()
+        assert (forecast.variance > 0.0).all()
+        assert np.isfinite(state.inverse_L).all()
