@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from driftgp.data.rows import open_rows
 from driftgp.runner import Runner, settings_from
 from tests.messy_files import MESSY
 
@@ -14,9 +13,7 @@ def read(expected, **more):
     """The samples that a run would take from a file, with the run."""
     given = {"target": expected.target, "model": "persistence", "lags": 1} | expected.options | more
     settings = settings_from(given)
-    with open_rows(
-        str(expected.path), delimiter=settings.delimiter, encoding=settings.encoding, sheet=settings.sheet
-    ) as rows:
+    with settings.open(str(expected.path)) as rows:
         runner = Runner(settings, rows)
         samples, fault = runner._read(10_000)
         if fault is not None:

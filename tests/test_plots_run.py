@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from driftgp.data.predictions import Predictions
+from driftgp.data.predictions import Predictions, columns, from_answers
 from driftgp.plots_run import About, groups_figure, health_figure, run_figure, with_gaps
+from driftgp.runner import Answer
 
 ABOUT = About("load", 0.95, "MW", warnings=["The forecasts are worse than persistence", "Rows go back in time"])
 GAP = slice(150, 170)
@@ -71,6 +72,12 @@ def test_alarms_are_marked_on_every_panel(figure):
     for axes in figure.axes:
         assert lines(axes)["drift alarm"].get_xdata()[0] == when
         assert "drift alarm" in [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_an_alarm_of_any_kind_is_found_in_the_flags():
+    flags = [(), ("warmup",), ("wild", "alarm:level-up:temp"), ("alarm",)]
+    answers = [Answer(i, "", "", 1.0, 0.0, 2.0, 1.0, each) for i, each in enumerate(flags)]
+    assert from_answers(columns(timed=False, grouped=False), answers).alarm.tolist() == [False, False, True, True]
 
 
 def test_warnings_stand_on_every_picture(figure):

@@ -311,3 +311,13 @@ def test_a_file_that_is_not_there_is_answered_before_anything_heavy_is_imported(
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert not {"numpy", "polars", "matplotlib", "driftgp.runner"} & set(told.stdout.split())
+
+
+def test_compare_reads_the_same_files_and_says_what_it_left_out():
+    rows = [[row[0].replace("-", "/"), *row[1:]] for row in with_parts(stream(700))]
+    Path("rows.csv").write_text(text_of(rows, "time,x,casual,registered,y").replace(",", ";"))
+    told = CliRunner().invoke(
+        cli.app, ["compare", "rows.csv", "--target", "y", "--methods", "persistence", "--lags", "1", "--delimiter", ";"]
+    )
+    assert told.exit_code == 0, told.output
+    assert "casual and registered together give y almost exactly, and so were left out" in told.stderr

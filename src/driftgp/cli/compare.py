@@ -10,10 +10,14 @@ import typer
 from driftgp.cli import console
 from driftgp.cli.console import Column
 from driftgp.cli.options import (
+    MODEL,
     AsJSON,
     Calendar,
     Columns,
     Cycles,
+    Decimal,
+    Delimiter,
+    Encoding,
     Holidays,
     Horizon,
     Known,
@@ -22,11 +26,12 @@ from driftgp.cli.options import (
     Picture,
     Season,
     SeasonalLags,
+    Sheet,
     Table,
     Target,
     Time,
+    TimeFormat,
 )
-from driftgp.cli.run import MODEL
 
 if TYPE_CHECKING:
     from driftgp.comparison import Backtest
@@ -76,6 +81,11 @@ def compare(
     refit: Annotated[
         int, typer.Option(min=1, help="Rows from one fit of a batch method to the next.", rich_help_panel=MODEL)
     ] = 168,
+    time_format: TimeFormat = None,
+    decimal: Decimal = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     plot: Picture = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -86,14 +96,15 @@ def compare(
     """
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
     from driftgp.comparison import METHODS, backtest
-    from driftgp.data.rows import open_rows
     from driftgp.runner import settings_from
     from driftgp.runner.inputs import read_inputs
     from driftgp.season import season_of, usual_step
 
     settings = settings_from(given)
-    with open_rows(file) as table:
+    with settings.open(file) as table:
         read = read_inputs(settings, table, most=rows, complain=console.remark)
+    for remark in read.remarks:
+        console.remark(remark)
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     with console.progress(len(METHODS if names is None else names) + 1, "comparing") as report:
         found = backtest(
@@ -131,6 +142,11 @@ _SETTINGS = frozenset(
         "malformed",
         "time",
         "horizon",
+        "time_format",
+        "decimal",
+        "delimiter",
+        "encoding",
+        "sheet",
     )
 )
 

@@ -11,7 +11,7 @@ import typer
 
 from driftgp.cli import console
 from driftgp.cli.console import Column
-from driftgp.cli.run import picture
+from driftgp.cli.options import Picture
 
 if TYPE_CHECKING:
     from driftgp.runner.lane import Lane
@@ -64,7 +64,7 @@ OF_A_MEMBER = ("half_life", "effective_samples", "window", "inducing_in_use", "n
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="File that --checkpoint wrote.")],
     group: Annotated[str | None, typer.Option(help="Series to look at.", show_default="most alarms")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture: .png, .pdf or .svg.", callback=picture)] = None,
+    plot: Picture = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Say what is in a checkpoint: what the model remembers, how it has done of late, whether something is wrong."""

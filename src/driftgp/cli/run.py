@@ -6,14 +6,39 @@ import os
 import stat
 import sys
 import time as clock
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftgp.cli import console
-from driftgp.cli.demo import _picture_file as check_picture
+from driftgp.cli.options import (
+    FILES,
+    INPUTS,
+    MODEL,
+    NAMED,
+    TIME,
+    AsJSON,
+    Calendar,
+    Columns,
+    Cycles,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Holidays,
+    Horizon,
+    Known,
+    Lags,
+    Level,
+    Malformed,
+    Picture,
+    SeasonalLags,
+    Sheet,
+    Table,
+    Target,
+    Time,
+    TimeFormat,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,9 +46,6 @@ if TYPE_CHECKING:
     from driftgp.data.rows import Rows
     from driftgp.runner import Answer, Settings
 
-INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
-WRITTEN = "How the file is written: found from its rows; say it where that is not clear"
-NAMED = "Model by name: each of these means --model agp where no model is named"
 EVERY = 1000  # rows between checkpoints of a file; a live stream has one after every row
 
 
@@ -41,50 +63,18 @@ def _in_a_folder(path: Path | None) -> Path | None:
     return path
 
 
-def picture(path: Path | None) -> Path | None:
-    """Refuse, before anything is computed, a picture that could not be written."""
-    return None if path is None else check_picture(path)
-
-
 def run(
-    file: Annotated[
-        str, typer.Argument(help="CSV (also .gz), JSON lines, Parquet or workbook; - for CSV from standard input.")
-    ],
-    target: Annotated[str | None, typer.Option(help="Column to predict.", rich_help_panel=INPUTS)] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns to predict from, with commas; '' for none.",
-            show_default="numeric ones",
-            rich_help_panel=INPUTS,
-        ),
-    ] = None,
-    known: Annotated[
-        str | None,
-        typer.Option(help="Columns known ahead, such as a holiday flag or a forecast.", rich_help_panel=INPUTS),
-    ] = None,
-    lags: Annotated[
-        int | None, typer.Option(help="Last targets to predict from.", show_default="0", rich_help_panel=INPUTS)
-    ] = None,
-    seasonal_lags: Annotated[
-        str | None, typer.Option(help="Targets so many rows back, such as 24,168.", rich_help_panel=INPUTS)
-    ] = None,
-    calendar: Annotated[
-        bool | None, typer.Option("--calendar/--no-calendar", help="Hour of day, day of week.", rich_help_panel=INPUTS)
-    ] = None,
-    cycles: Annotated[
-        str | None, typer.Option(help="The same, chosen: of day, week, year.", rich_help_panel=INPUTS)
-    ] = None,
-    holidays: Annotated[
-        str | None, typer.Option(help="Days off, such as 2024-12-25,2024-12-26.", rich_help_panel=INPUTS)
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(help="Column of times, or date,hour.", show_default="first column of dates", rich_help_panel=TIME),
-    ] = None,
-    horizon: Annotated[
-        int | None, typer.Option(help="Rows ahead: a target is known so late.", show_default="1", rich_help_panel=TIME)
-    ] = None,
+    file: Table,
+    target: Target = None,
+    features: Columns = None,
+    known: Known = None,
+    lags: Lags = None,
+    seasonal_lags: SeasonalLags = None,
+    calendar: Calendar = None,
+    cycles: Cycles = None,
+    holidays: Holidays = None,
+    time: Time = None,
+    horizon: Horizon = None,
     group: Annotated[str | None, typer.Option(help="Column of keys: one model for each.", rich_help_panel=TIME)] = None,
     model: Annotated[
         str | None,
@@ -95,9 +85,7 @@ def run(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    level: Annotated[
-        float | None, typer.Option(help="Level of the intervals.", show_default="0.95", rich_help_panel=MODEL)
-    ] = None,
+    level: Level = None,
     warmup: Annotated[
         int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100", rich_help_panel=MODEL)
     ] = None,
@@ -125,9 +113,7 @@ def run(
             rich_help_panel=INPUTS,
         ),
     ] = None,
-    malformed: Annotated[
-        str | None, typer.Option(help="Malformed rows: stop or skip.", show_default="stop", rich_help_panel=INPUTS)
-    ] = None,
+    malformed: Malformed = None,
     standardise: Annotated[
         bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.", rich_help_panel=NAMED)
     ] = None,
@@ -137,30 +123,18 @@ def run(
             "--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.", rich_help_panel=NAMED
         ),
     ] = None,
-    time_format: Annotated[
-        str | None,
-        typer.Option(
-            help="day-first, month-first, seconds, milliseconds (since 1970), or a format such as '%d/%m/%Y %H:%M'.",
-            rich_help_panel=WRITTEN,
-        ),
-    ] = None,
-    decimal: Annotated[str | None, typer.Option(help="Decimal mark: point or comma.", rich_help_panel=WRITTEN)] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Between cells: a character, or tab, semicolon, space.", rich_help_panel=WRITTEN)
-    ] = None,
-    encoding: Annotated[str | None, typer.Option(help="Such as cp1252 or utf-16.", rich_help_panel=WRITTEN)] = None,
-    sheet: Annotated[
-        str | None, typer.Option(help="Sheet of a workbook that has several.", rich_help_panel=WRITTEN)
-    ] = None,
+    time_format: TimeFormat = None,
+    decimal: Decimal = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     output: Annotated[
         Path | None,
         typer.Option(
             help="Predictions: .csv or .parquet; - for standard output.", callback=_output_file, rich_help_panel=FILES
         ),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Picture: .png, .pdf or .svg.", callback=picture, rich_help_panel=FILES)
-    ] = None,
+    plot: Picture = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -181,7 +155,7 @@ def run(
     summary: Annotated[
         bool, typer.Option("--summary/--no-summary", help="Print the table of scores.", rich_help_panel=FILES)
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.", rich_help_panel=FILES)] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """Predict each row of a table before learning from it: predictions, intervals, a summary, a picture.
 
@@ -193,8 +167,7 @@ def run(
         if name not in ("file", "output", "plot", "checkpoint", "every", "config", "summary", "as_json")
         and value is not None
     }
-    _refuse_missing(file)
-    from driftgp.data.rows import is_live, open_rows
+    from driftgp.data.rows import is_live
     from driftgp.locks import locked
     from driftgp.runner import settings_from
 
@@ -207,13 +180,7 @@ def run(
     began = clock.perf_counter()
     with (
         locked(*written),
-        open_rows(
-            file,
-            growing=checkpoint is not None,
-            delimiter=settings.delimiter,
-            encoding=settings.encoding,
-            sheet=settings.sheet,
-        ) as rows,
+        settings.open(file, growing=checkpoint is not None) as rows,
     ):
         job = _Job(settings, rows, live, file, output, checkpoint, every or (1 if live else EVERY), plot is not None)
         job.run()
@@ -224,21 +191,6 @@ def run(
         job.print_summary(seconds, as_json=as_json)
     if plot is not None:
         job.draw(plot)
-
-
-def _refuse_missing(file: str) -> None:
-    """Say at once, before anything heavy is imported, that a file is not there, and what there is that is like it."""
-    place = Path(file)
-    if file == "-" or (place.exists() and not place.is_dir()):
-        return
-    if place.is_dir():
-        raise ValueError(f"{file} is a folder: give a file in it")
-    folder = place.absolute().parent
-    beside = [other.name for other in folder.iterdir() if other.is_file()] if folder.is_dir() else []
-    close = [str(place.parent / name) for name in get_close_matches(place.name, beside, n=3)]
-    raise ValueError(
-        f"{file}: there is no such file. {'Did you mean ' + ' or '.join(close) + '?' if close else ''}".strip()
-    )
 
 
 def _one_part_each(file: str, output: Path | None, others: dict[str, Path | None]) -> None:

@@ -148,7 +148,9 @@ def from_answers(header: Sequence[str], answers: Sequence[Any]) -> Predictions:
 def _predictions(named: dict[str, tuple[str, ...]]) -> Predictions:
     numbers = [np.array([float(cell) if cell else math.nan for cell in named[name]]) for name in NUMBERS]
     group = np.array(named.get("group", [""] * len(numbers[0])), dtype=np.str_)
-    alarm = np.array(["alarm" in flags.split() for flags in named["flags"]], dtype=np.bool_)
+    alarm = np.array(
+        [any(flag.startswith("alarm") for flag in flags.split()) for flags in named["flags"]], dtype=np.bool_
+    )
     mean, low, high, actual = numbers
     return Predictions(_axis(named), group, mean, low, high, actual, alarm)
 

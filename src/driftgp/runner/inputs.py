@@ -9,6 +9,7 @@ from driftgp.data.rows import Rows
 from driftgp.features import History
 from driftgp.runner.run import Complain, Runner
 from driftgp.runner.settings import Settings
+from driftgp.runner.warnings import remarks_on
 
 
 class Inputs(NamedTuple):
@@ -20,6 +21,7 @@ class Inputs(NamedTuple):
     time: list[str]  # N, as the file has them; empty strings without a column of times
     clock: list[datetime | None]  # N, the same as dates, where they are dates
     at: np.ndarray  # N, the same in seconds or in the column's own numbers; NaN without
+    remarks: tuple[str, ...] = ()  # how the file was read, and what was left out
 
 
 def read_inputs(settings: Settings, rows: Rows, *, most: int | None = None, complain: Complain | None = None) -> Inputs:
@@ -49,4 +51,5 @@ def read_inputs(settings: Settings, rows: Rows, *, most: int | None = None, comp
         [sample.time for sample in ready],
         [sample.clock for sample in ready],
         np.array([sample.at for sample in ready], np.float64),
+        remarks_on(settings, runner.schema),
     )

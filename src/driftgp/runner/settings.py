@@ -13,6 +13,7 @@ from driftgp import checks
 from driftgp.data.dates import EPOCHS, ORDERS, as_date
 from driftgp.data.layout import DELIMITER_NAMES
 from driftgp.data.numbers import Decimal
+from driftgp.data.rows import Rows, open_rows
 from driftgp.features import PHASES
 
 DEFAULT = "default"  # the model that driftgp.defaults recommends for a series' first rows
@@ -89,6 +90,10 @@ class Settings:
         values = {name: getattr(self, name) for name in ("kernel", "inducing", "window", "half_life")}
         given = [name.replace("_", "-") for name, value in values.items() if value is not None]
         return given + [f"no-{name}" for name in ("standardise", "calibrate") if not getattr(self, name)]
+
+    def open(self, path: str, *, growing: bool = False) -> Rows:
+        """Open a table that is written as the settings say; `growing` is whether more rows are expected."""
+        return open_rows(path, growing=growing, delimiter=self.delimiter, encoding=self.encoding, sheet=self.sheet)
 
     @property
     def named(self) -> Named:

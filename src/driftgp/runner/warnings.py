@@ -36,6 +36,13 @@ def warnings_of(settings: Settings, schema: Schema, lanes: Mapping[str, Lane]) -
     ]
 
 
+def remarks_on(settings: Settings, schema: Schema) -> tuple[str, ...]:
+    """How a file was read, which columns were left out, and which give the target away."""
+    lists = (("read", schema.notes), ("left out", schema.left_out))
+    leaks = (_leak(settings.target, schema),) if schema.leaks else ()
+    return *(f"{what}: {'; '.join(found)}" for what, found in lists if found), *leaks
+
+
 def figure(value: float) -> str:
     """A number for people: four digits that count, and no exponent that nobody reads.
 
@@ -62,21 +69,23 @@ def best_naive(scores: Scores, labels: Mapping[str, str]) -> tuple[str, float]:
 
 
 def _leaks(settings: Settings, schema: Schema, total: Scores, labels: Mapping[str, str]) -> Iterator[str]:
-    target = settings.target
     if schema.leaks:
-        one = len(schema.leaks) == 1
-        why = f"{_listed(schema.leaks)} {'gives' if one else 'together give'} {target} almost exactly"
-        they = "it is" if one else "they are"
-        if schema.leaks_used:
-            yield f"{why}. If {they} known only together with {target}, the forecasts are worthless: leave out what is"
-        else:
-            left = "was left out" if one else "were left out"
-            yield f"{why}, and so {left}. If {they} known before {target} comes, name them in --features"
+        yield _leak(settings.target, schema)
     elif total.compared >= _FEW and total.naive["rmse_compared"] < TOO_GOOD * best_naive(total, labels)[1]:
         yield (
             f"The error is less than {TOO_GOOD:.0%} of that of naive forecasts. Check that no input is known only "
-            f"together with {target}"
+            f"together with {settings.target}"
         )
+
+
+def _leak(target: str, schema: Schema) -> str:
+    one = len(schema.leaks) == 1
+    why = f"{_listed(schema.leaks)} {'gives' if one else 'together give'} {target} almost exactly"
+    they = "it is" if one else "they are"
+    if schema.leaks_used:
+        return f"{why}. If {they} known only together with {target}, the forecasts are worthless: leave out what is"
+    left = "was left out" if one else "were left out"
+    return f"{why}, and so {left}. If {they} known before {target} comes, name them in --features"
 
 
 def _worse(settings: Settings, lanes: Mapping[str, Lane], total: Scores, labels: Mapping[str, str]) -> Iterator[str]:
