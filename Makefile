@@ -27,7 +27,7 @@ TEST_ENV := \
 
 # What needs numpy and scipy alone.
 CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
-	agp bank bound calibrated carry checkpoint contract diagnostics engines evaluate fleet guarded import inducing install kernels \
+	agp bank beginning bound calibrated carry checkpoint contract diagnostics engines evaluate first_hour fleet guarded import inducing install kernels \
 	late_labels long_run members mixture native_agp native_wrappers online oracle prediction properties \
 	recalibrated records refusals standardize window within))
 
@@ -129,7 +129,7 @@ docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
 
 lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks after a change of dependencies (UPGRADE=1: newest versions)
 	$(COMPILE) --output-file requirements/dev.lock $(LOCK_INPUT) \
-		--extra dev --extra cli --extra compare --extra sklearn --extra river --extra skpro --extra sktime --extra docs
+		--extra dev --extra cli --extra frames --extra compare --extra sklearn --extra river --extra skpro --extra sktime --extra docs
 	$(COMPILE) --output-file requirements/demo.lock $(LOCK_INPUT) \
 		--extra cli --constraint requirements/dev.lock
 	$(COMPILE) --output-file requirements/core.lock $(LOCK_INPUT) \

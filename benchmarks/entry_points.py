@@ -16,7 +16,7 @@ from benchmarks.process import Row, environment
 from benchmarks.streams import DEFAULTS, Size
 from benchmarks.timing import Run, in_turn, timed
 from driftgp import Online, prequential
-from driftgp.beginning import FIRST, Beginning
+from driftgp.beginning import FIRST
 from driftgp.checks import real
 from driftgp.data import Stream
 from driftgp.features import Features, History
@@ -109,7 +109,8 @@ def _river(stream: Stream, rows: int) -> dict[str, Run]:
     names = [f"x{d}" for d in range(stream.X.shape[1])]
     samples: list[dict[Hashable, float]] = [dict(zip(names, x.tolist(), strict=True)) for x in stream.X]
     targets = stream.y.tolist()
-    begun = Beginning(stream.X[:FIRST], stream.y[:FIRST]).online
+    begun = Online()
+    begun.update(stream.X[:FIRST], stream.y[:FIRST])
     handed = list(zip(samples, targets, strict=True))[FIRST : FIRST + rows]
     regressor = AGPRegressor()
     for x, y in zip(samples[:FIRST], targets[:FIRST], strict=True):

@@ -9,6 +9,7 @@ import pytest
 from driftgp.adapters import Settings
 from driftgp.defaults import recommended
 from driftgp.kernels import SE
+from driftgp.online import Online
 from driftgp.wrappers import Standardize, Within
 from driftgp.wrappers.holding import Holding
 
@@ -84,9 +85,11 @@ def test_a_stream_is_not_chosen_for_before_its_window_is_full():
 
 def test_a_kernel_with_a_lengthscale_for_each_feature_gets_just_as_many():
     settings = Settings(kernel=SE([1.0, 2.0, 3.0]), inducing=4, window=12, warmup_iterations=2)
-    assert settings.begin(X[:12], Y[:12]).online.predict(X[:2]).mean.shape == (2,)
+    online = Online(settings)
+    online.warm(X[:12], Y[:12])
+    assert online.predict(X[:2]).mean.shape == (2,)
     with pytest.raises(ValueError, match="lengthscale"):
-        settings.begin(X[:12, :2], Y[:12])
+        Online(settings).warm(X[:12, :2], Y[:12])
 
 
 @pytest.mark.parametrize(
@@ -104,4 +107,4 @@ def test_a_kernel_with_a_lengthscale_for_each_feature_gets_just_as_many():
 )
 def test_a_wrong_setting_is_refused_and_named(settings, message):
     with pytest.raises(ValueError, match=message):
-        Settings(**settings).begin(X, Y)
+        Online(Settings(**settings)).warm(X, Y)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftgp import AGP, Online
-from driftgp.beginning import FIRST, Beginning, Plan, by_default
+from driftgp.beginning import FIRST, Default, Plan
 from driftgp.defaults import recommended
 from driftgp.wrappers import CarryForward, Standardize
 
@@ -21,102 +21,148 @@ def model(window: int) -> CarryForward:
     return CarryForward(Standardize(AGP(inducing=4, window=window, step="natural", prior=3.0), adapt=0.99))
 
 
-def by_count(X, y):
+class ByCount:
     """A longer window the more rows there are."""
-    return Plan(model(8 if len(X) < ENOUGH else 12))
+
+    first, gaps = ENOUGH, True
+
+    def plan(self, X, y):
+        return Plan(model(8 if len(X) < ENOUGH else 12))
+
+    def meanwhile(self, X, y):
+        return self.plan(X, y)
 
 
-def always(X, y):
-    return Plan(model(8))
+class Always(ByCount):
+    def plan(self, X, y):
+        return Plan(model(8))
 
 
-def warmed(X, y):
-    return Plan(model(8), warmup=10)
+class Warmed(ByCount):
+    def plan(self, X, y):
+        return Plan(model(8), warmup=10)
 
 
-def bits(beginning):
-    return beginning.online.state.record.tobytes()
+def bits(online):
+    return online.state.record.tobytes()
 
 
-def in_parts(plan, at_once, *ends):
-    """So many rows at the start, and the others in parts that end there."""
-    beginning = Beginning(X[:at_once], Y[:at_once], plan, ENOUGH)
-    for begin, end in zip((at_once, *ends), (*ends, len(X)), strict=True):
-        beginning.learn(X[begin:end], Y[begin:end])
-    return beginning
+def at_once(start, X=X, Y=Y):
+    online = Online(start)
+    online.warm(X, Y)
+    return online
 
 
-@pytest.mark.parametrize("plan", [by_count, always, warmed])
+def in_parts(start, warm, *ends):
+    """So many rows as a batch, and the others in parts that end there."""
+    online = Online(start) if warm == 0 else at_once(start, X[:warm], Y[:warm])
+    for begin, end in zip((warm, *ends), (*ends, len(X)), strict=True):
+        online.update(X[begin:end], Y[begin:end])
+    return online
+
+
+@pytest.mark.parametrize("kind", [ByCount, Always, Warmed])
 @pytest.mark.parametrize("parts", [(0,), (12,), (25,), (30,), (0, 1, 24, 25), (7, 26), (0, *range(1, 40))])
-def test_once_the_first_rows_are_there_it_makes_no_difference_how_they_came(plan, parts):
-    at_once = Beginning(X, Y, plan, ENOUGH)
-    assert bits(in_parts(plan, *parts)) == bits(at_once)
-    direct = plan(X[:ENOUGH], Y[:ENOUGH])
+def test_once_the_first_rows_are_there_it_makes_no_difference_how_they_came(kind, parts):
+    start = kind()
+    expected = bits(at_once(start))
+    assert bits(in_parts(start, *parts)) == expected
+    direct = start.plan(X[:ENOUGH], Y[:ENOUGH])
     state = direct.model.init(X[: direct.warmup], Y[: direct.warmup])
-    assert direct.model.update(state, X[direct.warmup :], Y[direct.warmup :]).record.tobytes() == bits(at_once)
+    assert direct.model.update(state, X[direct.warmup :], Y[direct.warmup :]).record.tobytes() == expected
 
 
 def test_single_samples_and_several_outputs_are_learned_from():
     both = np.column_stack([Y, -Y])
-    one_by_one = Beginning(X[:0], both[:0], by_count, ENOUGH)
+    one_by_one = Online(ByCount())
     for x, y in zip(X, both, strict=True):
-        one_by_one.learn(x, y)
-    assert bits(one_by_one) == bits(Beginning(X, both, by_count, ENOUGH))
-    assert one_by_one.online.predict(X[:3]).mean.shape == (3, 2)
+        one_by_one.update(x, y)
+    assert bits(one_by_one) == bits(at_once(ByCount(), X, both))
+    assert one_by_one.predict(X[:3]).mean.shape == (3, 2)
 
 
 def test_a_model_is_at_work_before_the_first_rows_are_complete():
-    beginning = Beginning(X[:0], Y[:0], by_count, ENOUGH)
-    assert np.isfinite(beginning.online.predict(X[0]).mean).all()
-    beginning.learn(X[:20], Y[:20])
+    online = Online(ByCount())
+    assert np.isfinite(online.predict(X[0]).mean).all()
+    online.update(X[:20], Y[:20])
     cold = model(8)
-    assert beginning.online.model == cold
-    assert cold.update(cold.init(X[:0], Y[:0]), X[:20], Y[:20]).record.tobytes() == bits(beginning)
-    beginning.learn(X[20:], Y[20:])
-    assert beginning.online.model == model(12)
+    assert online.model == cold
+    assert cold.update(cold.init(X[:0], Y[:0]), X[:20], Y[:20]).record.tobytes() == bits(online)
+    online.update(X[20:], Y[20:])
+    assert online.model == model(12)
+
+
+def test_what_was_predicted_of_each_row_is_the_same_at_once_and_one_by_one():
+    """Across the change of the model."""
+    whole, single = Online(ByCount()), Online(ByCount())
+    made = []
+    for x, y in zip(X, Y, strict=True):
+        made.append(single.predict(x).mean.item())
+        single.update(x, y)
+    prediction = whole.evaluate(X, Y)
+    np.testing.assert_array_equal(prediction.mean, made)
+    assert bits(whole) == bits(single)
+    assert np.isfinite(prediction.log_prob(Y)).all()
+    np.testing.assert_array_equal(prediction.rows([3, 30]).mean, [made[3], made[30]])
+    np.testing.assert_array_equal(prediction.rows(slice(20, 30)).interval(0.9)[0], prediction.interval(0.9)[0][20:30])
 
 
 def test_a_model_that_stays_the_right_one_is_not_started_again():
-    beginning = Beginning(X[:10], Y[:10], always, ENOUGH)
-    online = beginning.online
-    beginning.learn(X[10:], Y[10:])
-    assert beginning.online is online
-    assert isinstance(online, Online)
+    online = at_once(Always(), X[:10], Y[:10])
+    at_work = online._engine, online._state
+    online.update(X[10:], Y[10:])
+    assert (online._engine, online._state) == at_work
 
 
 def test_rows_that_are_refused_change_nothing():
-    for count in (0, 10, ENOUGH):
-        beginning = Beginning(X[:count], Y[:count], by_count, ENOUGH)
-        before = bits(beginning)
+    for count in (10, ENOUGH):
+        online = at_once(ByCount(), X[:count], Y[:count])
+        before = bits(online)
         wrong = X.copy()
         wrong[-1, 0] = np.inf
         for rows, targets in ((wrong, Y), (X[:, :1], Y), (X, Y[:-1])):
             with pytest.raises(ValueError, match="must"):
-                beginning.learn(rows, targets)
-        assert bits(beginning) == before
-        beginning.learn(X[count:], Y[count:])
-        assert bits(beginning) == bits(Beginning(X, Y, by_count, ENOUGH))
+                online.update(rows, targets)
+        assert bits(online) == before
+        online.update(X[count:], Y[count:])
+        assert bits(online) == bits(at_once(ByCount()))
 
 
 def test_the_caller_s_arrays_are_not_kept():
     rows, targets = X[:10].copy(), Y[:10].copy()
-    beginning = Beginning(rows, targets, by_count, ENOUGH)
+    online = at_once(ByCount(), rows, targets)
     rows[...], targets[...] = 0.0, 0.0
-    beginning.learn(X[10:], Y[10:])
-    assert bits(beginning) == bits(Beginning(X, Y, by_count, ENOUGH))
+    online.update(X[10:], Y[10:])
+    assert bits(online) == bits(at_once(ByCount()))
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda beginning: pickle.loads(pickle.dumps(beginning))])
+def saved(online):
+    return Online.from_bytes(online.to_bytes(), ByCount())
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda online: pickle.loads(pickle.dumps(online)), saved])
 def test_a_copy_goes_on_by_itself(copied):
-    beginning = Beginning(X[:20], Y[:20], by_count, ENOUGH)
-    other = copied(beginning)
-    before = bits(beginning)
-    other.learn(X[20:], Y[20:])
-    assert bits(beginning) == before
-    assert bits(other) == bits(Beginning(X, Y, by_count, ENOUGH))
+    online = at_once(ByCount(), X[:20], Y[:20])
+    other = copied(online)
+    before = bits(online)
+    other.update(X[20:], Y[20:])
+    assert bits(online) == before
+    assert bits(other) == bits(at_once(ByCount()))
+
+
+def test_the_rows_that_are_kept_are_never_more_than_choose_the_model():
+    online = Online(ByCount())
+    for x, y in zip(X[: ENOUGH - 1], Y, strict=False):
+        online.update(x, y)
+    assert online._buffer is not None
+    assert online._buffer.count == ENOUGH - 1
+    online.update(X[ENOUGH], Y[ENOUGH])
+    assert online._buffer is None
 
 
 def test_the_default_is_recommended_for_as_many_rows_as_the_longest_window_holds():
-    assert FIRST == 400
-    assert by_default(X, Y) == Plan(recommended(X, Y), 0)
-    assert Beginning(X[:0], Y[:0]).online.model == recommended(X[:0], Y[:0])
+    assert Default().first == FIRST == 400
+    assert Default().plan(X, Y) == Plan(recommended(X, Y), 0)
+    online = Online()
+    online.update(X[0], Y[0])
+    assert online.model == recommended(X[:0], Y[:0])

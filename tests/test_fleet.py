@@ -239,7 +239,7 @@ def test_a_fleet_without_keys_has_bytes_too(grown):
     assert np.array_equal(one.variance, other.variance)
     assert np.array_equal(fleet.fresh().predict([1], [[1.0, 2.0]]).variance, one.variance)
     cold = Fleet.from_bytes(MODEL, fleet.to_bytes(start=False))
-    assert not np.array_equal(cold.predict([1], [[1.0, 2.0]]).variance, one.variance)
+    assert not np.array_equal(cold.predict([1], [[1.0, 2.0]], unknown="start").variance, one.variance)
 
 
 def test_an_evicted_key_comes_back_as_it_was_and_its_place_is_as_new(grown):
@@ -428,7 +428,7 @@ def test_threads_that_share_a_fleet_take_turns():
     def work(thread: int) -> None:
         for i in range(30):
             fleet.update([10 * thread + int(keys[i])], X[i : i + 1], y[i : i + 1])
-            fleet.predict([0, 10 * thread + int(keys[i])], X[:2])
+            fleet.predict([0, 10 * thread + int(keys[i])], X[:2], unknown="start")
             assert len(Fleet.from_bytes(MODEL, fleet.to_bytes())) > 0
 
     switch = sys.getswitchinterval()

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from driftgp import bound, forecasts, inducing
-from driftgp.agp_settings import JITTER, checked, first_noise
+from driftgp.agp_settings import JITTER, checked, first_noise, told
 from driftgp.agp_state import AGPState, put
 from driftgp.bound import NoFactor
 from driftgp.inducing import Relevance
@@ -24,7 +24,7 @@ from driftgp.window import Leaving, Windowed, WindowState, observed
 _LARGEST = 1e300  # of statistics from outside: their sums are finite
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AGP(Windowed):
     """Sparse Gaussian process that forgets, with inducing points that follow the stream.
 
@@ -97,6 +97,15 @@ class AGP(Windowed):
         """Check the settings, and find those that follow from others."""
         for name, value in checked(self, attenuation).items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        """The main settings, and those that are not as they would be by default."""
+        return f"AGP({', '.join(f'{name}={value!r}' for name, value in told(self).items())})"
+
+    @property
+    def as_they_are(self) -> bool:
+        """Numbers are taken as they are: starting parameters, noise and thresholds are made for unit scale."""
+        return True
 
     # ---- records -----------------------------------------------------------------------------------------------------
 

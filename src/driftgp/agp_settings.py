@@ -1,5 +1,6 @@
 """The settings of AGP: what each of them may be."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,18 @@ def checked(given: Any, attenuation: float | None) -> dict[str, Any]:
     if window is not None and inducing > window:
         raise ValueError(f"inducing must be at most window ({window}); got {inducing}")
     return settings
+
+
+def told(model: Any) -> dict[str, Any]:
+    """The settings that tell one AGP from another: kernel and sizes, and what is not as it would be by default."""
+    usual = {field.name: field.default for field in fields(model)}
+    usual["noise"] = (1.0,)
+    usual["rate"] = 0.2 if model.step == "natural" else 0.05
+    if model.window is not None:
+        usual["forgetting"] = forgetting_factor(None, None, model.window)
+    always = ("kernel", "inducing", "window")
+    values = {name: getattr(model, name) for name in usual}
+    return {name: value for name, value in values.items() if name in always or value != usual[name]}
 
 
 def first_noise(noise: tuple[float, ...], outputs: int) -> np.ndarray:

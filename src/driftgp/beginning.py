@@ -1,16 +1,26 @@
 """How a stream begins: a model is at work from the first row on, and the first rows together choose which."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from driftgp.defaults import LONGEST, recommended
-from driftgp.model import Layout, Model, checked_batch, checked_rows
-from driftgp.online import Online
+from driftgp.model import Layout, Model, State
 
 FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
+
+
+class Rows(NamedTuple):
+    """Rows as a model takes them, checked; without targets there is nothing to learn."""
+
+    X: np.ndarray  # N×D
+    y: Any  # N×P
+    elapsed: Any  # N
+
+    def part(self, rows: slice) -> "Rows":
+        """Some of them."""
+        return Rows(*(array[rows] for array in self))
 
 
 class Plan(NamedTuple):
@@ -19,89 +29,123 @@ class Plan(NamedTuple):
     model: Model
     warmup: int = 0
 
-    def start(self, X: np.ndarray, y: np.ndarray) -> Online:
-        """The model at work, with these rows (N×D; N, or N×P) behind it."""
-        online = Online(self.model, self.model.init(X[: self.warmup], y[: self.warmup]))
-        if len(X) > self.warmup:
-            online.update(X[self.warmup :], y[self.warmup :])
-        return online
+    def start(self, layout: Layout, rows: Rows) -> State:
+        """The state of the model with these rows behind it."""
+        count = min(self.warmup, len(rows.X))
+        y = rows.y[:count] if layout.outputs is not None else rows.y[:count, 0]
+        state = self.model.init(rows.X[:count], y)
+        rest = rows.part(slice(count, None))
+        if len(rest.X):
+            state.engine().run(state.record.reshape(1), np.array([0]), np.array([len(rest.X)]), *rest)
+        return state
 
 
-def by_default(X: np.ndarray, y: np.ndarray) -> Plan:
-    """The default model for a stream that begins with these rows.
+class Start(Protocol):
+    """Which model a stream gets."""
+
+    @property
+    def first(self) -> int:
+        """Rows that choose the model; 0 if there is no choice."""
+
+    @property
+    def gaps(self) -> bool:
+        """Whether inputs may be NaN."""
+
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
+        """The model until then, given an empty batch of the stream's shapes."""
+
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Plan:
+        """The model for a stream that begins with these rows, N×D and N (or N×P)."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A model that is given: there is nothing to choose."""
+
+    model: Model
+    first: int = 0
+
+    @property
+    def gaps(self) -> bool:
+        """Whether the model takes inputs that are NaN."""
+        return self.model.fills_gaps
+
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:  # noqa: ARG002
+        """The model, cold."""
+        return Plan(self.model)
+
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Plan:  # noqa: ARG002
+        """The model, warmed up on the rows that are there."""
+        return Plan(self.model, len(X))
+
+
+@dataclass(frozen=True)
+class Default:
+    """The default model: `recommended` for the first rows.
 
     It learns from its very first row on. A warm-up would fit its hyperparameters to a batch, and leave its intervals
     uncalibrated until after it.
     """
-    return Plan(recommended(X, y))
+
+    first: int = FIRST
+    gaps: bool = True
+
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
+        """The default for a stream of which nothing is known."""
+        return Plan(recommended(X, y))
+
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Plan:
+        """The default for these rows."""
+        return Plan(recommended(X, y))
 
 
-class Beginning:
-    """A model at work on a stream of which few rows are known, or none.
+class Buffer:
+    """The first rows of a stream, kept until they are enough to choose a model by; never more than that."""
 
-    `plan` says what a stream needs that begins with given rows. It is asked at once, with the rows that are there, and
-    once more when `first` rows have come. If the answer is another one by then, that model starts anew from these rows.
-    So after `first` rows it makes no difference whether they came at once, in parts or one by one.
+    def __init__(self, first: int, columns: int, outputs: int) -> None:
+        """Keep up to `first` rows."""
+        self.count = 0
+        self._rows = Rows(np.empty((first, columns)), np.empty((first, outputs)), np.empty(first))
 
-    >>> X = np.linspace(0, 1, 60)[:, None]
-    >>> beginning = Beginning(X[:0], X[:0, 0])
-    >>> for x in X:
-    ...     beginning.learn(x, np.sin(6 * x[0]))
-    >>> bool(abs(beginning.online.predict([0.5]).mean[0] - np.sin(3.0)) < 0.2)
-    True
+    @property
+    def missing(self) -> int:
+        """Rows that are still to come."""
+        return len(self._rows.X) - self.count
 
-    Attributes:
-        online: the model at work; another one once `first` rows have chosen it.
-    """
+    @property
+    def rows(self) -> Rows:
+        """Those that are there."""
+        return self._rows.part(slice(self.count))
 
-    def __init__(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        plan: Callable[[np.ndarray, np.ndarray], Plan] = by_default,
-        first: int = FIRST,
-    ) -> None:
-        """Begin with the rows that are there.
+    def extend(self, rows: Rows) -> None:
+        """Keep more rows."""
+        end = self.count + len(rows.X)
+        for kept, new in zip(self._rows, rows, strict=True):
+            kept[self.count : end] = new
+        self.count = end
 
-        Args:
-            X: N×D; N = 0 is a stream of which nothing is known but its number of inputs.
-            y: N, or N×P for several outputs.
-            plan: gives the model for a stream that begins with such rows; the default one by default.
-            first: rows until the model is chosen for good.
-        """
-        X, y = checked_batch(X, y, gaps=True)
-        self.plan, self.first = plan, first
-        self._layout = Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None, gaps=True)
-        self._started: Plan | None = None
-        self._choose(X[:first], y[:first])
-        # what has come, until it is enough to choose by
-        self._rows = (X.copy(), y.copy()) if len(X) < first else None
-        if len(X) > first:
-            self.online.update(X[first:], y[first:])
+    def copy(self) -> "Buffer":
+        """The same rows, kept by themselves."""
+        other = Buffer(len(self._rows.X), self._rows.X.shape[1], self._rows.y.shape[1])
+        other.extend(self.rows)
+        return other
 
-    def learn(self, x: ArrayLike, y: ArrayLike) -> None:
-        """Learn from one sample (x of D, y a number or P) or from several rows; where y is NaN, only time passes."""
-        if self._rows is None:
-            self.online.update(x, y)
-            return
-        X, Y, _ = checked_rows(self._layout, x, y, 1.0)
-        y = Y[:, 0] if self._layout.outputs is None else Y
-        missing = self.first - len(self._rows[0])
-        rows = np.concatenate([self._rows[0], X[:missing]]), np.concatenate([self._rows[1], y[:missing]])
-        if len(X) < missing:
-            self.online.update(X, y)
-            self._rows = rows
-            return
-        known = missing if self._choose(*rows) else 0
-        self._rows = None
-        if len(X) > known:
-            self.online.update(X[known:], y[known:])
+    def in_steps_of(self, before: float, now: float) -> None:
+        """Change the unit of time: the typical step of the stream was `before`."""
+        if before != now:
+            self.rows.elapsed[...] *= before / now
 
-    def _choose(self, X: np.ndarray, y: np.ndarray) -> bool:
-        """Plan by these rows; whether that starts a model anew, which then has them behind it."""
-        plan = self.plan(X, y)
-        plan = plan._replace(warmup=min(plan.warmup, len(X)))
-        if plan == self._started:
-            return False
-        self.online, self._started = plan.start(X, y), plan
-        return True
+    def to_json(self) -> dict[str, Any]:
+        """The rows, as JSON can hold them."""
+        return {"first": len(self._rows.X), **{name: array.tolist() for name, array in self.rows._asdict().items()}}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any], columns: int, outputs: int) -> "Buffer":
+        """Take back what `to_json` gave."""
+        first, count = stored["first"], len(stored["elapsed"])
+        if type(first) is not int or not 0 <= count < first < 1 << 20:
+            raise ValueError(f"a buffer of {count} of {first} rows")
+        shapes = {"X": (count, columns), "y": (count, outputs), "elapsed": (count,)}
+        buffer = cls(first, columns, outputs)
+        buffer.extend(Rows(**{name: np.array(stored[name], np.float64).reshape(shapes[name]) for name in shapes}))
+        return buffer

@@ -44,6 +44,9 @@ def to_bytes(model: Model, state: State, extra: Any = None) -> bytes:
     >>> restored.state.model == model, restored.extra, restored.exact
     (True, {'row': 17}, True)
     """
+    if not isinstance(state, State):
+        remedy = "write it with its own save(path)" if hasattr(state, "save") else "give what the model's init returned"
+        raise ValueError(f"state must be a State of the model; got {type(state).__name__}: {remedy}")
     parts = Essence(model, state.layout)
     if state.record.dtype != parts.dtype:
         raise ValueError(f"state must be one that this {type(model).__name__} was started with; its layout differs")

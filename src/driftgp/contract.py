@@ -96,6 +96,11 @@ class Contract(abc.ABC):
     normal: ClassVar[bool] = True  # whether its law is a normal distribution, as a bank asks of its members
 
     @property
+    def as_they_are(self) -> bool:
+        """Whether it takes inputs and targets as they are, with settings made for numbers near unit scale."""
+        return False
+
+    @property
     def fills_gaps(self) -> bool:
         """Whether inputs may be NaN."""
         return False

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp import checks
-from driftgp.model import Model, State, checked_rows
+from driftgp import checks, frames
+from driftgp.intake import Intake
+from driftgp.model import Model, State, checked_rows, warn_of_units
 from driftgp.predictions import Forecast, Prediction
 
 # The paper calls mean ± 2 standard deviations its 95 % interval; this is that interval's level under a normal law.
@@ -25,14 +26,14 @@ class Run(NamedTuple):
 def prequential(
     model: Model,
     state: State,
-    X: ArrayLike,
-    y: ArrayLike,
-    elapsed: ArrayLike = 1.0,
+    X: Any,
+    y: Any,
+    elapsed: Any = None,
     watch: Callable[[State], Any] | None = None,
 ) -> Run:
     """Predict, then learn, sample after sample; the given state stays as it is.
 
-    `watch` is a function of the state, of a number, an array or a tuple of them, that is kept for every sample.
+    `driftgp.Online().evaluate(X, y)` does the same with the default model, without a state to begin with.
 
     >>> from driftgp import AGP
     >>> from driftgp.data import toy_stream
@@ -42,9 +43,23 @@ def prequential(
     >>> run = prequential(model, model.init(X[:100], y[:100]), X[100:], y[100:])
     >>> bool(mse(run.prediction, y[100:]) < 0.09)
     True
+
+    Args:
+        model: the model.
+        state: a state of it.
+        X: the rows, N×D, or a frame whose columns are D numbers (see `driftgp.columns`).
+        y: the target of each row; NaN where there is none.
+        elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left out it
+            follows from the DatetimeIndex of a frame; without one every row is one step after the one before.
+        watch: a function of the state, of a number, an array or a tuple of them, that is kept for every sample.
     """
-    X = checks.inputs("X", X, state.layout.inputs, gaps=state.layout.gaps)
-    rows = checked_rows(state.layout, X, y, elapsed)
+    frames.same_index(X, y)
+    read, intake = Intake().read(X)
+    elapsed, _ = intake.elapsed(read, elapsed)
+    X = checks.inputs("X", intake.expanded(read.codes), state.layout.inputs, gaps=state.layout.gaps)
+    rows = checked_rows(state.layout, X, frames.targets(y), elapsed)
+    if model.as_they_are:
+        warn_of_units(*rows[:2])
     state = state.of(model).copy()
     engine, stack, first = state.engine(), state.record.reshape(1), np.array([0])
     trace = None
@@ -57,6 +72,7 @@ def prequential(
             made.append(engine.run(stack, first, np.array([1]), *(array[i : i + 1] for array in rows)))
         forecasts, trace = np.concatenate(made), _stacked(seen)
     prediction = Forecast(model, forecasts, flat=state.layout.outputs is None, solve=engine.solve)
+    prediction.source = read.source
     return Run(prediction, state, trace)
 
 
@@ -81,7 +97,7 @@ def _stacked(seen: list[Any]) -> Any:
 
 def _targets(prediction: Prediction, y: ArrayLike) -> np.ndarray:
     """Targets of the predictions' shape: N×1 against N would broadcast to a score of every pair."""
-    return checks.targets("y", y, np.shape(prediction.mean))
+    return checks.targets("y", frames.targets(y), np.shape(prediction.mean))
 
 
 def _error(prediction: Prediction, y: ArrayLike) -> np.ndarray:

@@ -1,5 +1,6 @@
 """What users call: `init`, `predict` and `update` check their arguments, and `update` leaves its state unchanged."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from driftgp.contract import Contract, Layout, Units
 from driftgp.engine import Engine, engine
 from driftgp.predictions import Forecast
 
-__all__ = ["Layout", "Model", "State", "Units", "checked_batch", "checked_inputs", "checked_rows"]
+__all__ = ["Layout", "Model", "State", "Units", "checked_batch", "checked_inputs", "checked_rows", "warn_of_units"]
 
 
 class Model(Contract):
@@ -21,6 +22,8 @@ class Model(Contract):
         X, y = checked_batch(X, y, gaps=self.fills_gaps)
         layout = Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None, self.fills_gaps)
         self.accept(layout.inputs, layout.columns, len(X))
+        if self.as_they_are:
+            warn_of_units(X, y)
         state = State.zeros(self, layout)
         state.engine().start(state.record, X, y.reshape(len(y), layout.columns))
         return state
@@ -42,6 +45,15 @@ class Model(Contract):
         rows = checked_rows(state.layout, x, y, elapsed)
         learned.engine().run(learned.record.reshape(1), _FIRST, np.array([len(rows[0])]), *rows)
         return learned
+
+    @property
+    def outline(self) -> str:
+        """The names of its parts, without their settings: ``Calibrated(Bank(3 AGP))``."""
+        held = [getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())]
+        parts = [part for entry in held for part in (entry if isinstance(entry, tuple) else (entry,))]
+        named = [part.outline for part in parts if isinstance(part, Model)]
+        counted = [f"{named.count(name)} {name}" if named.count(name) > 1 else name for name in dict.fromkeys(named)]
+        return f"{type(self).__name__}({', '.join(counted)})" if counted else type(self).__name__
 
     def covariance(self, state: "State", X: ArrayLike) -> np.ndarray:
         """Joint covariance of new targets at the rows of X, N×N, or N×N×P for several outputs."""
@@ -116,6 +128,33 @@ def _restored(model: Model, layout: Layout, data: bytes) -> State:
     if len(data) != dtype.itemsize:
         raise ValueError(f"state must have {dtype.itemsize} bytes; got {len(data)}")
     return State(model, layout, np.frombuffer(bytearray(data), dtype).reshape(()))
+
+
+# ---- a word on units -------------------------------------------------------------------------------------------------
+
+# A column is far from unit scale if it is so large (root mean square), or varies so little.
+_LARGE, _SMALL, _ENOUGH = 20.0, 0.01, 20
+
+
+def warn_of_units(X: np.ndarray, y: np.ndarray) -> None:
+    """Say it if inputs (N×D) or targets (N, or N×P) are far from unit scale, where a model takes them as they are."""
+    if len(X) == 0:
+        return
+    for name, values in (("inputs", X), ("targets", y.reshape(len(y), -1))):
+        known = values[np.isfinite(values).all(axis=1)]
+        if len(known) == 0:
+            continue
+        size, spread = np.sqrt(np.mean(known**2, axis=0)).max(), known.std(axis=0)
+        small = spread[spread > 0.0].min(initial=np.inf) if len(known) >= _ENOUGH else np.inf
+        if size > _LARGE or small < _SMALL:
+            found = f"are as large as {size:.3g}" if size > _LARGE else f"vary by {small:.2g} only"
+            warnings.warn(
+                f"{name} {found}, and AGP by itself is made for numbers near unit scale: its predictions will be poor. "
+                f"Wrap it, Standardize(AGP(…)) from driftgp.wrappers, or take the default model, Online()",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
 
 
 # ---- checks of direct calls ------------------------------------------------------------------------------------------

@@ -1,107 +1,387 @@
 """A model and its state as one object, for programs that meet their samples one at a time."""
 
 import math
+import os
 import threading
 from collections.abc import Hashable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp import checks
-from driftgp.model import Model, State, checked_inputs, checked_rows
-from driftgp.predictions import Forecast, Prediction
+from driftgp import checkpoint, checks, frames
+from driftgp.beginning import Buffer, Default, Given, Plan, Rows, Start
+from driftgp.files import write_atomically
+from driftgp.frames import Source
+from driftgp.intake import Intake
+from driftgp.model import Layout, Model, State, checked_inputs, checked_rows, warn_of_units
+from driftgp.predictions import Forecast, Prediction, joined
+
+_FLOAT = np.dtype(np.float64)
+_FIRST = np.array([0])  # the one state of a stack of one
+_ONE = (1,)
 
 
 class Online:
-    """Predict and update in place. Several threads may share one: their calls take turns.
+    """Predict and update in place, from the first row on. Several threads may share one: their calls take turns.
 
-    >>> from driftgp import AGP
-    >>> X = np.linspace(0, 1, 60)[:, None]
-    >>> y = np.sin(6 * X[:, 0])
-    >>> model = AGP(inducing=6, window=40)
-    >>> online = Online(model, model.init(X[:40], y[:40]))
-    >>> for x, target in zip(X[40:], y[40:]):
+    Without a model it is the default one. It keeps the first 400 rows, predicts meanwhile with the default for a stream
+    of which nothing is known, and then builds the model that these rows choose and has it learn from them.
+
+    >>> from driftgp.data import toy_stream
+    >>> X, y = toy_stream(seed=0).X, 5000 + 100 * toy_stream(seed=0).y
+    >>> online = Online()
+    >>> for x, target in zip(X, y):
     ...     prediction = online.predict(x)
     ...     online.update(x, target)
-    >>> prediction.mean.shape
-    (1,)
+    >>> low, high = prediction.interval(0.95)
+    >>> bool(low[0] < y[-1] < high[0])
+    True
+
+    Rows are arrays, dicts, or rows and frames of pandas, polars and others (with ``driftgp[frames]``). Columns with
+    names are checked at every call: they may come in another order, but none may be missing or new. Numbers and bools
+    are one input each; text is one input per category, those of the first rows (see `driftgp.columns`). Times in a
+    DatetimeIndex, or in the column `time`, say how far apart rows are, in units of the typical step.
+
+    >>> online = Online()
+    >>> for hour in range(48):
+    ...     online.update(
+    ...         {"hour": hour % 24, "open": 8 <= hour % 24 < 20, "sky": "rain" if hour % 5 else "clear"}, hour
+    ...     )
+    >>> online.inputs
+    ('hour', 'open', 'sky = clear', 'sky = rain')
     """
 
-    def __init__(self, model: Model, state: State) -> None:
-        """Take a model and a state of it, fresh from `init` or restored; the state is copied."""
-        self.model = model
-        self._layout = state.layout
-        self._flat = state.layout.outputs is None
-        self._row = (state.layout.inputs,)
-        self._small = np.full(self._row, 1e-16)  # a sum of so small shares is finite if all numbers are
-        self._state = state.of(model).copy()  # refuses a state of another model
-        self._engine = self._state.engine()
-        self._one = self._engine.single(self._state.record)
-        self._stack = self._state.record.reshape(1)
-        self._lock = threading.Lock()
+    def __init__(
+        self, model: Model | Start | None = None, state: State | None = None, *, time: str | None = None
+    ) -> None:
+        """Take a model and a state of it, a model to start cold, or nothing for the default model.
+
+        Args:
+            model: a model of the library or one of your own; None for the default.
+            state: a state of this model, fresh from `init` or restored; it is copied. None for a cold start.
+            time: name of the column that has the times, in dicts and frames; None if there is none, or for the times of
+                a DatetimeIndex.
+        """
+        if state is not None and not isinstance(model, Model):
+            raise ValueError(
+                "state must come with its model: Online(model, state); or load both with Online.load(path)"
+            )
+        self._start: Start = Default() if model is None else Given(model) if isinstance(model, Model) else model
+        self._intake = Intake(time)
         self._known: tuple[bytes, np.ndarray] | None = None  # the last input predicted for since the last update
+        self._buffer: Buffer | None = None  # the first rows, until they have chosen a model
+        self._plan: Plan | None = None  # which model is at work, if the first rows choose it
+        self._state: State | None = None
+        self._row: tuple[int, ...] | None = None  # shape of a row that needs no further look
+        self._usual = False  # whether such a row can be learned from as it is
+        # a model that takes numbers as they are: whether they suit it, the first ones will tell
+        self._doubtful = isinstance(self._start, Given) and self._start.model.as_they_are
+        self._lock = threading.RLock()
+        if state is not None and isinstance(model, Model):
+            self._adopt(state.of(model).copy())  # refuses a state of another model
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles are the model and its state."""
-        return type(self), (self.model, self.state)
+    # ---- what it holds -----------------------------------------------------------------------------------------------
 
-    def __repr__(self) -> str:
-        return f"Online({self.model!r}, {self._state!r})"
+    @property
+    def model(self) -> Model:
+        """The model at work; with the default, another one once the first rows have chosen it."""
+        return self._at_work.model
 
     @property
     def state(self) -> State:
         """A copy of the state as it is now."""
         with self._lock:
-            return self._state.copy()
+            return self._at_work.copy()
 
-    def predict(self, x: ArrayLike) -> Forecast:
-        """Distribution of the target at one row x (D), or at the rows of X (N×D)."""
-        plain = self._plain(x)
-        X: np.ndarray = x if plain else checks.real("X", x)  # type: ignore[assignment]
-        X = X[None] if X.ndim == 1 else X
-        if not plain:
-            X = checked_inputs(self._layout, X)
-        with self._lock:
-            if len(X) == 1:
-                made = self._one.predict(X[0])
-                self._known = X.tobytes(), made
-            else:
-                made = self._engine.run(self._stack, _FIRST, np.array([len(X)]), X)
-        return Forecast(self.model, made, flat=self._flat, solve=self._engine.solve)
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What each input of the model is, by the names of the columns; numbers where none were given."""
+        if self._intake.columns is not None:
+            return self._intake.columns.inputs
+        return tuple(map(str, range(self._at_work.layout.inputs)))
 
-    def update(self, x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> None:
-        """Learn from one sample or from several rows, as `Model.update` does, at once."""
-        usual = self._flat and type(elapsed) is float and elapsed == 1.0 and isinstance(y, float)
-        if usual and not math.isinf(y) and self._plain(x):  # type: ignore[arg-type]
-            self._learn(x, np.array((y,)), 1.0)
-            return
-        X, Y, times = checked_rows(self._layout, x, y, elapsed)
-        if len(X) == 1:
-            self._learn(X[0], Y[0], times.item())
-            return
-        with self._lock:
-            self._known = None
-            self._engine.run(self._stack, _FIRST, np.array([len(X)]), X, Y, times)
+    @property
+    def _at_work(self) -> State:
+        if self._state is None:
+            raise ValueError("there is no state yet: it begins with the first row that `update` is given")
+        return self._state
 
-    def _learn(self, x: Any, y: Any, elapsed: float) -> None:
-        """Learn from one sample that was checked; what was predicted for it last is not computed again."""
+    def __repr__(self) -> str:
         with self._lock:
-            known, self._known = self._known, None
-            seen = known is not None and known[0] == x.tobytes()
-            self._one.learn(x, y, elapsed, known[1] if known is not None and seen else None)
+            if self._state is None:
+                waits = self._start.model.outline if isinstance(self._start, Given) else "model by the first rows"
+                return f"<Online: {waits}, no row yet>"
+            D, P = self._layout.inputs, self._layout.columns
+            shapes = f"{D} input{'s' * (D > 1)}" + (f", {P} outputs" if P > 1 else "")
+            missing = "" if self._buffer is None else f", {self._buffer.missing} rows until the model is chosen"
+            return f"<Online: {self._model.outline}, {shapes}{missing}>"
+
+    # ---- predict and learn -------------------------------------------------------------------------------------------
+
+    def predict(self, x: Any) -> Forecast:
+        """Distribution of the target at one row x (D numbers, or a dict), or at the rows of X (N×D, or a frame)."""
+        if not self._plain(x):
+            return self._predict(x)
+        with self._lock:
+            made = self._one.predict(x)
+            self._known = x.tobytes(), made
+        return Forecast(self._model, made, self._flat, self._engine.solve)
+
+    def update(self, x: Any, y: Any, elapsed: Any = None) -> None:
+        """Learn from one sample or from several rows, one after another, at once.
+
+        Args:
+            x: one row (D numbers, or a dict) or several (N×D, or a frame).
+            y: the target of each row, a number or P. Where it is NaN, time passes and nothing is learned.
+            elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left
+                out it follows from the times of the rows; without times every row is one step after the one before.
+        """
+        if self._usual and elapsed is None and isinstance(y, float) and not math.isinf(y) and self._plain(x):
+            self._learn(x, y)
+        else:
+            self._take(x, y, elapsed)
+
+    def evaluate(self, X: Any, y: Any, elapsed: Any = None) -> Prediction:
+        """Do what `update` does, and return what was predicted of each row before it was learned from.
+
+        >>> import numpy as np
+        >>> X = np.arange(500.0)[:, None] % 24
+        >>> prediction = Online().evaluate(X, 100 + 10 * np.sin(X[:, 0] / 4))
+        >>> prediction.mean.shape
+        (500,)
+        """
+        made, source = self._take(X, y, elapsed, asked=True)
+        if len(made) > 1:
+            return joined(made, source)
+        made[0].source = source
+        return made[0]
+
+    def warm(self, X: Any, y: Any) -> None:
+        """Begin with a batch of rows: the model that these choose is at work at once."""
+        with self._lock:
+            if self._state is not None:
+                raise ValueError("a stream can be warmed up once, before its first row: take a new Online")
+            self._take(X, y, None, warm=True)
 
     def _plain(self, x: Any) -> bool:
         """Whether x is one row that needs no further check: most calls hand in such rows, and a check takes as long."""
         return (
             type(x) is np.ndarray
-            and x.dtype == np.float64
             and x.shape == self._row
-            and math.isfinite(x.dot(self._small))
+            and x.dtype is _FLOAT
+            and math.isfinite(x.item() if self._row == _ONE else x.dot(self._small))
         )
 
+    def _learn(self, x: Any, y: float) -> None:
+        """Learn from one sample that needs no check; what was predicted for it last is not computed again."""
+        with self._lock:
+            known, self._known = self._known, None
+            self._target[0] = y
+            if known is not None and known[0] == x.tobytes():
+                self._one.learn(x, self._target, 1.0, known[1])
+            else:
+                self._one.learn(x, self._target, 1.0)
 
-_FIRST = np.array([0])  # the one state of a stack of one
+    # ---- rows of every other form ------------------------------------------------------------------------------------
+
+    def _predict(self, x: Any) -> Forecast:
+        with self._lock:
+            read, intake = self._intake.read(x)
+            X = intake.expanded(read.codes)
+            X = X[None] if X.ndim == 1 else X
+            if self._state is None:
+                forecast = self._cold(X)
+            else:
+                forecast = self._run(Rows(checked_inputs(self._layout, X), None, None))
+            self._keep(intake)
+        forecast.source = read.source
+        return forecast
+
+    def _cold(self, X: np.ndarray) -> Forecast:
+        """What is predicted before the first row, whose targets may yet be several."""
+        X = checks.inputs("X", X, gaps=self._start.gaps)
+        layout = Layout(X.shape[1], None, self._start.gaps)
+        plan = self._start.meanwhile(X[:0], np.zeros(0))
+        return plan.model.predict(plan.start(layout, _no_rows(layout)), X)
+
+    def _take(
+        self, x: Any, y: Any, elapsed: Any, *, asked: bool = False, warm: bool = False
+    ) -> tuple[list[Forecast], Source | None]:
+        """Learn from rows of any form; what was predicted of them before, if that is asked."""
+        frames.same_index(x, y)
+        y = frames.targets(y)
+        with self._lock:
+            begins = self._state is None or self._buffer is not None
+            read, intake = self._intake.read(x, grow=begins)
+            elapsed, intake = intake.elapsed(read, elapsed)
+            X = intake.expanded(read.codes)
+            layout = self._layout_for(X, y) if begins else self._layout
+            rows = Rows(*checked_rows(layout, X, y, elapsed))
+            # everything is in order: from here on things change
+            if self._doubtful:
+                warn_of_units(rows.X, rows.y)
+                self._doubtful = False
+            if self._buffer is not None:
+                self._buffer.in_steps_of(self._intake.clock.step.size, intake.clock.step.size)
+            self._keep(intake)
+            made: list[Forecast] = []
+            if begins:
+                codes = rows._replace(X=read.codes.reshape(len(rows.X), -1))
+                made, rows = self._begin(layout, rows, codes, asked=asked, warm=warm)
+            if len(rows.X):
+                made.append(self._run(rows))
+            return made, read.source
+
+    def _keep(self, intake: Intake) -> None:
+        """Know the form of the rows from now on."""
+        self._intake = intake
+        if self._state is None:
+            return
+        self._row = (self._layout.inputs,) if intake.columns is None or intake.columns.plain else None
+        self._usual = self._flat and self._buffer is None and not self._doubtful and intake.clock.last is None
+
+    def _run(self, rows: Rows) -> Forecast:
+        """Predict rows and, where they have targets, learn from each after it was predicted."""
+        if rows.y is not None:
+            self._known = None
+        made = self._engine.run(self._stack, _FIRST, np.array([len(rows.X)]), *rows)
+        return Forecast(self._model, made, self._flat, self._engine.solve)
+
+    # ---- the first rows ----------------------------------------------------------------------------------------------
+
+    def _layout_for(self, X: np.ndarray, y: Any) -> Layout:
+        """Shapes of the stream as it begins; a category that is new is one input more."""
+        X = checks.inputs("x", X, ndim=2 if X.ndim != 1 else 1, gaps=self._start.gaps)
+        if self._state is None:
+            return Layout(X.shape[-1], _outputs(X, checks.real("y", y)), self._start.gaps)
+        return self._layout if self._intake.columns is None else replace(self._layout, inputs=X.shape[-1])
+
+    def _begin(
+        self, layout: Layout, rows: Rows, codes: Rows, *, asked: bool, warm: bool
+    ) -> tuple[list[Forecast], Rows]:
+        """Learn from rows until the first ones are complete; what was predicted of them, and the rows that are left."""
+        first = len(rows.X) if warm and self._start.first == 0 else self._start.first
+        buffer = Buffer(first, codes.X.shape[1], layout.columns) if self._buffer is None else self._buffer
+        before = buffer.rows
+        count = min(buffer.missing, len(rows.X))
+        buffer.extend(codes.part(slice(count)))
+        plan = self._planned(layout, buffer.rows) if warm or buffer.missing == 0 else None
+        made: list[Forecast] = []
+        if count and (plan is None or asked or plan == self._plan):
+            self._meanwhile(layout, before)
+            made = [self._run(rows.part(slice(count)))]
+        if plan is not None and plan != self._plan:
+            self._adopt(plan.start(layout, self._as_inputs(buffer.rows)), plan)
+        self._buffer = None if buffer.missing == 0 else buffer
+        self._keep(self._intake)
+        return made, rows.part(slice(count, None))
+
+    def _planned(self, layout: Layout, codes: Rows) -> Plan:
+        """The model that these rows choose."""
+        plan = self._start.plan(self._as_inputs(codes).X, codes.y if layout.outputs is not None else codes.y[:, 0])
+        return plan._replace(warmup=min(plan.warmup, len(codes.X)))
+
+    def _meanwhile(self, layout: Layout, before: Rows) -> None:
+        """Have a model at work that fits the rows; where it starts anew, it learns from those that came before."""
+        if self._state is None or self._layout != layout:
+            plan = self._start.meanwhile(np.zeros((0, layout.inputs)), np.zeros((0, *layout.target_shape)))
+            plan = plan._replace(warmup=min(plan.warmup, len(before.X)))
+            self._adopt(plan.start(layout, self._as_inputs(before)), plan)
+
+    def _as_inputs(self, codes: Rows) -> Rows:
+        return codes._replace(X=self._intake.expanded(codes.X))
+
+    def _adopt(self, state: State, plan: Plan | None = None) -> None:
+        """Have a model at work on this state from now on."""
+        self._state, self._plan = state, plan
+        self._model, self._layout, self._engine = state.model, state.layout, state.engine()
+        self._flat = state.layout.outputs is None
+        self._one, self._stack = self._engine.single(state.record), state.record.reshape(1)
+        self._target = np.empty(1)
+        self._small = np.full(state.layout.inputs, 1e-16)  # a sum of so small shares is finite if all numbers are
+        self._known = None
+        self._keep(self._intake)
+
+    # ---- copies and files --------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles hold."""
+        with self._lock:
+            names = ("_start", "_intake", "_plan", "_doubtful")
+            kept = {name: getattr(self, name) for name in names}
+            buffer = None if self._buffer is None else self._buffer.copy()
+            return {**kept, "_buffer": buffer, "_state": None if self._state is None else self._state.copy()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__init__(kept["_start"])  # type: ignore[misc]
+        self._intake, self._buffer, self._doubtful = kept["_intake"], kept["_buffer"], kept["_doubtful"]
+        if kept["_state"] is not None:
+            self._adopt(kept["_state"], kept["_plan"])
+
+    def to_bytes(self, **extra: Any) -> bytes:
+        """The model, its state, and all that is known of the rows, as bytes; `extra` is anything that JSON can hold."""
+        with self._lock:
+            stored = {
+                "intake": self._intake.to_json(),
+                "buffer": None if self._buffer is None else self._buffer.to_json(),
+                "warmup": None if self._plan is None else self._plan.warmup,
+            }
+            return checkpoint.to_bytes(self.model, self._at_work, {_KIND: stored, **extra})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, model: Model | Start | None = None) -> "Online":
+        """What `to_bytes` was called on. A model with a part that is not of the library has to be given."""
+        restored = checkpoint.restore(model if isinstance(model, Model) else None, data)
+        state = restored.state
+        if not isinstance(restored.extra, dict) or _KIND not in restored.extra:  # a checkpoint of a model and its state
+            return cls(state.model, state)
+        online = cls(model)
+        try:
+            stored = restored.extra[_KIND]
+            online._intake = Intake.from_json(stored["intake"])
+            columns = online._intake.columns
+            width = state.layout.inputs if columns is None else len(columns.names)
+            if columns is not None and columns.width != state.layout.inputs:
+                raise ValueError(f"{columns.width} columns for {state.layout.inputs} inputs")
+            if stored["buffer"] is not None:
+                online._buffer = Buffer.from_json(stored["buffer"], width, state.layout.columns)
+            online._adopt(state, None if stored["warmup"] is None else Plan(state.model, int(stored["warmup"])))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise ValueError(f"checkpoint is damaged: what it says of the rows cannot be ({error})") from error
+        return online
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model and its state to one file, which at every moment is the old one or the new one."""
+        write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Online":
+        """Read what `save` wrote, in this process or another one.
+
+        Args:
+            path: the file.
+            model: only for a model with a part that is not in the library (a kernel of your own, a rival): the file
+                cannot describe it.
+        """
+        try:
+            return cls.from_bytes(Path(path).read_bytes(), model)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+
+_KIND = "online"
+
+
+def _outputs(X: np.ndarray, y: np.ndarray) -> int | None:
+    """P, or None where a target is a plain number."""
+    return y.shape[-1] if y.ndim == X.ndim else None
+
+
+def _no_rows(layout: Layout) -> Rows:
+    return Rows(np.zeros((0, layout.inputs)), np.zeros((0, layout.columns)), np.zeros(0))
 
 
 class LateLabels:

@@ -8,8 +8,8 @@ import numpy as np
 
 from driftgp import checks
 from driftgp.adapters import Configured, Settings
-from driftgp.beginning import Beginning
 from driftgp.extras import needs
+from driftgp.online import Online
 
 with needs("driftgp.river", extra="river"):
     from river import base, proba, utils
@@ -44,15 +44,15 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         self._columns: dict[Hashable, int] = {}  # of the features, in their order
         self._last = np.zeros(0)  # value in each
         self._recent: deque[tuple[np.ndarray, float]] = deque(maxlen=settings.first)
-        self._beginning: Beginning | None = None
+        self._online: Online | None = None
 
     # ---- one sample
 
     def learn_one(self, x: Mapping[Hashable, Any], y: float) -> None:
         """Learn from one sample; a target of NaN means that only time has passed."""
-        beginning = self._with_columns_for(x)
+        online = self._with_columns_for(x)
         row = self._row(x)
-        beginning.learn(row, y)
+        online.update(row, y)
         self._last = row
         self._recent.append((row, y))
 
@@ -61,10 +61,10 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
 
         Features not learned from yet are passed over.
         """
-        beginning = self._beginning
-        if beginning is None:
+        online = self._online
+        if online is None:
             return self._unlearned(x).predict_one(x, with_dist)
-        prediction = beginning.online.predict(self._row(x))
+        prediction = online.predict(self._row(x))
         mean = prediction.mean.item()
         if not with_dist:
             return mean
@@ -82,11 +82,11 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame (pandas, polars, …), one after another."""
         frame = utils.dataframe.into_frame(X)
-        beginning = self._with_columns_for(frame.columns)
+        online = self._with_columns_for(frame.columns)
         rows = self._rows(frame)
         targets = np.asarray(utils.dataframe.into_series(y).to_numpy(), np.float64)
         if len(rows):
-            beginning.learn(rows, targets)
+            online.update(rows, targets)
             recent = slice(-Settings.of(self).first, None)
             self._recent.extend(zip(rows[recent].copy(), targets[recent].tolist(), strict=True))
             self._last = rows[-1].copy()
@@ -98,9 +98,9 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         return utils.dataframe.to_native_series(means, name=None, like=frame)
 
     def _means(self, frame: Any) -> np.ndarray:
-        if self._beginning is None:
+        if self._online is None:
             return self._unlearned(frame.columns)._means(frame)  # noqa: SLF001
-        return self._beginning.online.predict(self._rows(frame, carry=False)).mean
+        return self._online.predict(self._rows(frame, carry=False)).mean
 
     def _rows(self, frame: Any, *, carry: bool = True) -> np.ndarray:
         """A frame's values in the columns of their features; what is absent keeps the value that it had last.
@@ -121,26 +121,26 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
 
     # ---- features that appear
 
-    def _with_columns_for(self, features: Iterable[Hashable]) -> Beginning:
+    def _with_columns_for(self, features: Iterable[Hashable]) -> Online:
         """The model at work, with a column for each of these features."""
         new = [feature for feature in features if feature not in self._columns]
-        if new or self._beginning is None:
+        if new or self._online is None:
             for feature in sorted(new, key=str):  # whichever order they come in
                 self._columns[feature] = len(self._columns)
-            self._beginning = self._begin()
-        return self._beginning
+            self._online = self._begin()
+        return self._online
 
-    def _begin(self) -> Beginning:
+    def _begin(self) -> Online:
         """Start with a column for every feature, from the samples at hand."""
         X = np.zeros((len(self._recent), max(len(self._columns), 1)))
         for row, (x, _) in zip(X, self._recent, strict=True):
             row[: x.size] = x
         self._last = np.append(self._last, np.zeros(X.shape[1] - self._last.size))
         y = np.array([y for _, y in self._recent], np.float64)
-        beginning = Settings.of(self).begin(X[:0], y[:0])
+        online = Online(Settings.of(self))
         if len(X):
-            beginning.learn(X, y)
-        return beginning
+            online.update(X, y)
+        return online
 
     def _unlearned(self, features: Iterable[Hashable]) -> "AGPRegressor":
         """What predicts before anything was learned."""

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp.adapters import Configured, Settings
-from driftgp.beginning import Beginning
 from driftgp.extras import needs
+from driftgp.online import Online
 
 with needs("driftgp.sklearn", extra="sklearn"):
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -41,15 +41,19 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Start anew, and learn from the rows one after another."""
-        return self._follow(Settings.of(self).begin(*self._checked(X, y, reset=True)))
+        X, y = self._checked(X, y, reset=True)
+        self.online_ = Online(Settings.of(self))
+        self.online_.warm(X, y)
+        return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Go on: learn from more rows, one after another; the first call begins a stream of which nothing is known."""
         begins = not hasattr(self, "online_")
         X, y = self._checked(X, y, reset=begins)
-        beginning: Beginning = Settings.of(self).begin(X[:0], y[:0]) if begins else self._beginning
-        beginning.learn(X, y)
-        return self._follow(beginning)
+        if begins:
+            self.online_ = Online(Settings.of(self))
+        self.online_.update(X, y)
+        return self
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of new targets and, if asked for, their standard deviation or joint covariance, noise included.
@@ -81,10 +85,6 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
             return random.multivariate_normal(mean, covariance, n_samples).T
         outputs = [random.multivariate_normal(m, C, n_samples).T for m, C in zip(mean.T, covariance.T, strict=True)]
         return np.stack(outputs, axis=1)
-
-    def _follow(self, beginning: Beginning) -> Self:
-        self._beginning, self.online_ = beginning, beginning.online
-        return self
 
     def _covariance(self, rows: np.ndarray) -> np.ndarray:
         return self.online_.model.covariance(self.online_.state, rows)

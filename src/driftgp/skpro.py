@@ -46,13 +46,12 @@ class AGPRegressor(Configured, BaseProbaRegressor):
     }
 
     def _fit(self, X: pd.DataFrame, y: pd.DataFrame) -> Self:
-        self._beginning = Settings.of(self).begin(_values(X), _values(y))
-        self.online_: Online = self._beginning.online
+        self.online_ = Online(Settings.of(self))
+        self.online_.warm(_values(X), _values(y))
         return self
 
     def _update(self, X: pd.DataFrame, y: pd.DataFrame) -> Self:
-        self._beginning.learn(_values(X), _values(y))
-        self.online_ = self._beginning.online
+        self.online_.update(_values(X), _values(y))
         return self
 
     def _predict_proba(self, X: pd.DataFrame) -> "Predicted":

@@ -7,8 +7,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from driftgp import checks
 from driftgp.adapters import Settings
-from driftgp.beginning import Beginning
 from driftgp.extras import needs
+from driftgp.online import Online
 from driftgp.predictions import Prediction
 
 with needs("driftgp.sktime", extra="sktime"):
@@ -37,7 +37,7 @@ class AGPForecaster(BaseForecaster):
     (2, 2)
 
     Attributes:
-        models_: the model at work for each step, whose `online` is a `driftgp.Online`.
+        models_: the model at work for each step, a `driftgp.Online`.
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -75,8 +75,10 @@ class AGPForecaster(BaseForecaster):
         values = y.to_numpy(np.float64)
         self.past_ = np.full(checks.whole("lags", self.lags, 1) - 1 + max(steps), values[0])
         rows = self._rows(values, X, steps)
-        # the first h targets have made-up lags alone: nothing is learned from them
-        self.models_ = {h: settings.begin(rows[h][h:], values[h:]) for h in steps}
+        self.models_ = {h: Online(settings) for h in steps}
+        for h, model in self.models_.items():
+            if len(values) > h:  # the first h targets have made-up lags alone: nothing is learned from them
+                model.warm(rows[h][h:], values[h:])
         return self._move_on(y, values)
 
     def _update(self, y: pd.Series, X: pd.DataFrame | None = None, update_params: bool = True) -> Self:
@@ -87,7 +89,7 @@ class AGPForecaster(BaseForecaster):
         values = y.to_numpy(np.float64)
         if update_params:
             for h, rows in self._rows(values, X, list(self.models_)).items():
-                self.models_[h].learn(rows, values)
+                self.models_[h].update(rows, values)
         return self._move_on(y, values)
 
     def _predict(self, fh: Any, X: pd.DataFrame | None) -> pd.Series:
@@ -128,11 +130,11 @@ class AGPForecaster(BaseForecaster):
         index = self._index(fh)
         outside = np.zeros((len(index), 0)) if X is None else X.loc[index].to_numpy(np.float64)
         return [
-            self._model(h).online.predict(np.append(lags, columns))
+            self._model(h).predict(np.append(lags, columns))
             for h, columns in zip(self._steps(fh), outside, strict=True)
         ]
 
-    def _model(self, step: int) -> Beginning:
+    def _model(self, step: int) -> Online:
         if step not in self.models_:
             raise ValueError(f"fh must hold steps that fit was told of, {list(self.models_)}; got {step}: fit again")
         return self.models_[step]

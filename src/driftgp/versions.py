@@ -12,7 +12,7 @@ from driftgp.engine import describe
 # The core's libraries, then those of the extras.
 CORE = ("numpy", "scipy")
 EXTRAS = (
-    *("typer", "rich", "polars", "fastexcel", "matplotlib"),
+    *("typer", "rich", "polars", "fastexcel", "matplotlib", "narwhals"),
     *("jax", "equinox", "optax", "scikit-learn", "river", "skpro", "sktime", "pyspark", "pandas", "pyarrow"),
 )
 

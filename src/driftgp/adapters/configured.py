@@ -21,7 +21,7 @@ class Configured:
     ) -> None:
         """Keep the settings; they are checked when a model is made of them.
 
-        Without any, the model is `driftgp.defaults.recommended` for the first 400 rows. With any, it is one AGP in the
+        Without any, the model is `driftgp.recommended` for the first 400 rows. With any, it is one AGP in the
         same wrappers, and what is left out is as in the default. It warms up on as many rows as its window holds.
 
         Args:

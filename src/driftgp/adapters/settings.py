@@ -4,11 +4,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from driftgp import checks
 from driftgp.agp import AGP
-from driftgp.beginning import FIRST, Beginning, Plan, by_default
+from driftgp.beginning import FIRST, Default, Plan
 from driftgp.defaults import LEARNING, kernel, sizes, wrapped
 from driftgp.expressions import parse_kernel
 from driftgp.kernels import Kernel
@@ -17,7 +16,7 @@ from driftgp.wrappers import Calibrated, CarryForward, Guarded
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of an adapter, as the user gave them: see `Configured`.
+    """Settings of an adapter, as the user gave them: see `Configured`. They say how an `Online` starts.
 
     >>> from types import SimpleNamespace
     >>> Settings.of(SimpleNamespace(window=50, verbose=True)).window
@@ -40,19 +39,24 @@ class Settings:
         names = (field.name for field in fields(cls))
         return cls(**{name: getattr(estimator, name) for name in names if hasattr(estimator, name)})
 
-    def begin(self, X: ArrayLike, y: ArrayLike) -> Beginning:
-        """A model at work on a stream that begins with rows X (N×D; N may be 0) and y (N, or N×P)."""
-        return Beginning(X, y, self.plan, self.first)
-
     @property
     def first(self) -> int:
         """Rows until the model is chosen for good: enough to fill the window, too."""
         return FIRST if self.window is None else max(FIRST, checks.whole("window", self.window, 1))
 
+    @property
+    def gaps(self) -> bool:
+        """Inputs may be NaN: the last value stands in."""
+        return True
+
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
+        """The model for a stream of which nothing is known."""
+        return Default().meanwhile(X, y) if self == Settings() else self.plan(X, y)
+
     def plan(self, X: np.ndarray, y: np.ndarray) -> Plan:
         """The default model, or an AGP with these settings in the same wrappers, for a stream that begins so."""
         if self == Settings():
-            return by_default(X, y)
+            return Default().plan(X, y)
         model = self._agp(X.shape[1], y)
         T = model.window or 0
         return Plan(wrapped(model, T) if self.standardize else CarryForward(Guarded(Calibrated(model))), warmup=T)

@@ -5,12 +5,11 @@ import threading
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from driftgp import checks
+from driftgp import checks, frames
 from driftgp.defaults import recommended
 from driftgp.essence import Essence
 from driftgp.files import write_atomically
@@ -20,7 +19,9 @@ from driftgp.fleet.clock import Clock
 from driftgp.fleet.keys import Key
 from driftgp.fleet.stack import START, Stack
 from driftgp.fleet.stored import Stored
-from driftgp.model import Layout, Model, State, checked_batch, checked_inputs, checked_rows
+from driftgp.frames import Source
+from driftgp.intake import Intake
+from driftgp.model import Layout, Model, State, checked_batch, checked_inputs, checked_rows, warn_of_units
 from driftgp.predictions import Forecast
 from driftgp.settings_json import model_of, plain
 
@@ -35,13 +36,16 @@ class Fleet:
     may use. Several threads may share a fleet: their calls take turns. An interrupted call leaves each key after some
     whole number of its rows; how many is not known, so go on from a fleet that was saved.
 
-    >>> from driftgp import FastAGP
-    >>> fleet = Fleet(FastAGP(inducing=4, window=16))
-    >>> fleet.update(["north", "south", "north"], [[0.0], [0.0], [1.0]], [1.0, 5.0, 2.0])
+    >>> fleet = Fleet()
+    >>> fleet.update(["north", "south", "north"], [[0.0], [0.0], [1.0]], [510.0, 95.0, 512.0])
     >>> fleet.predict(["south", "north"], [[1.0], [2.0]]).mean.shape
     (2,)
     >>> fleet.keys
     ['north', 'south']
+
+    X is an array, a frame of pandas, polars and others (with ``driftgp[frames]``), or a list of dicts. Columns with
+    names are checked at every call, and encoded as `driftgp.columns` says: text has one input for each category of the
+    first call. Times may be dates: see `update`.
     """
 
     def __init__(self, model: Model | None = None) -> None:
@@ -51,6 +55,7 @@ class Fleet:
         and outputs of the first rows.
         """
         self._model = model
+        self._intake = Intake()
         self._stack: Stack | None = None  # until the first rows come
         self._slots: dict[Key, int] = {}
         self._clock = Clock()
@@ -80,7 +85,8 @@ class Fleet:
         return key in self._slots
 
     def __repr__(self) -> str:
-        return f"<Fleet of {len(self)} keys: {'no model yet' if self._model is None else type(self._model).__name__}>"
+        model = "the default model, no row yet" if self._model is None else self._model.outline
+        return f"<Fleet of {len(self)} key{'s' * (len(self) != 1)}: {model}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are the model and the bytes."""
@@ -94,67 +100,119 @@ class Fleet:
             return self._states.state(slot)
 
     def times(self, keys: Iterable[Key]) -> np.ndarray:
-        """Time of each key's last row; NaN where the key is unknown or no time was given."""
+        """Time of each key's last row, a number or a date; NaN or NaT where the key is unknown or no time was given."""
         with self._lock:
-            return self._clock.last(naming.checked(keys))
+            last = self._clock.last(naming.checked(keys))
+            if not self._clock.dated:
+                return last
+            known = ~np.isnan(last)
+            return np.where(known, np.where(known, last, 0).astype("datetime64[us]"), np.datetime64("NaT"))
 
     def fresh(self) -> "Fleet":
         """Return a fleet without keys that starts them as this one does."""
         other = Fleet(self._model)
         with self._lock:
+            other._intake = self._intake
             if self._stack is not None:
                 other._begin(self._stack.state(START), warm=self._warm)
         return other
 
     # ---- predict and learn -------------------------------------------------------------------------------------------
 
-    def warm(self, X: ArrayLike, y: ArrayLike) -> None:
+    def warm(self, X: Any, y: Any) -> None:
         """Have keys that come from now on start from what `Model.init` makes of a batch, N×D and N (or N×P)."""
         with self._lock:
-            X, y = checked_batch(X, y, gaps=self._fills_gaps)
+            X, _, _, intake = self._read(X)
+            X, y = checked_batch(X, frames.targets(y), gaps=self._fills_gaps)
             if self._stack is not None:
                 checked_rows(self._stack.layout, X, y, 1.0)
             model = recommended(X, y) if self._model is None else self._model
             self._begin(model.init(X, y), warm=True)
+            self._intake = intake
 
-    def predict(self, keys: Iterable[Key], X: ArrayLike) -> Forecast:
+    def predict(self, keys: Iterable[Key], X: Any, *, unknown: Literal["refuse", "start"] | None = None) -> Forecast:
         """Distribution of new targets at the rows of X, N×D, each by the model of its key.
 
-        A key that was not seen yet is predicted by the state that it would start from, and does not become known.
+        Args:
+            keys: the key of each row.
+            X: the rows.
+            unknown: what to do with a key that has had no row yet. "start" predicts from the state that it would start
+                from, and does not make it known. "refuse" raises a ValueError. By default it is refused unless `warm`
+                has given the fleet a state to start from: a cold model knows nothing, not even the size of the targets.
         """
         with self._lock:
-            X = checks.inputs("X", X, self._inputs, gaps=self._fills_gaps)
+            X, _, source, _ = self._read(X)
             listed = naming.checked(keys, X.shape[0])
+            self._check_known(listed, unknown)
             X = checked_inputs(self._layout_for(X, np.zeros(0)), X)
             slots = np.fromiter((self._slots.get(key, START) for key in listed), np.int64, len(listed))
-            return self._states.run(slots, X)
+            forecast = self._states.run(slots, X)
+        forecast.source = source
+        return forecast
 
-    def update(self, keys: Iterable[Key], X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> None:
+    def update(self, keys: Iterable[Key], X: Any, y: Any, time: Any = None) -> None:
         """Learn from rows X (N×D) and y (N or N×P), each by the model of its key.
 
-        `time` (N, in any order across keys, never backwards within one) says how far apart a key's rows are; without it
-        each is one unit after the one before, and so is the first row of a key. Where y is NaN, time passes and nothing
-        is learned.
+        Where y is NaN, time passes and nothing is learned.
+
+        Args:
+            keys: the key of each row: text or whole numbers.
+            X: the rows.
+            y: the target of each row.
+            time: the time of each row, N: dates or numbers, in any order across keys, never backwards within one. It
+                says how far apart a key's rows are: by the numbers as they are, or by the dates in units of the typical
+                step within a key. Left out it is the DatetimeIndex of X; without one, each row is one unit after the
+                one before.
         """
         self.evaluate(keys, X, y, time)
 
-    def evaluate(self, keys: Iterable[Key], X: ArrayLike, y: ArrayLike, time: ArrayLike | None = None) -> Forecast:
-        """Do what `update` does, and return what was predicted of each row before it was learned from."""
+    def evaluate(self, keys: Iterable[Key], X: Any, y: Any, time: Any = None) -> Forecast:
+        """Do what `update` does, and return what was predicted of each row before it was learned from.
+
+        >>> days = np.array(["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-05"], "datetime64[D]")
+        >>> fleet = Fleet()
+        >>> fleet.evaluate(["a", "b", "a", "b"], np.ones((4, 1)), [1.0, 2.0, 1.5, 2.5], time=days).mean.shape
+        (4,)
+        """
+        frames.same_index(X, y)
         with self._lock:
-            X = checks.inputs("X", X, self._inputs, gaps=self._fills_gaps)
+            X, index, source, intake = self._read(X)
             listed = naming.checked(keys, X.shape[0])
-            y = checks.real("y", y)
+            y = checks.real("y", frames.targets(y))
             if self._stack is None:
                 X, y = checked_batch(X, y, gaps=self._fills_gaps)
             if X.shape[0] == 0:
                 raise ValueError(f"X must have at least one row; got shape {X.shape}")
             different, which = naming.codes(listed)
             naming.one_kind(different, self._slots)
-            elapsed, last = self._clock.elapsed(different, which, time)
-            rows = checked_rows(self._layout_for(X, y), X, y, elapsed)
-            prediction = self._states.run(self._slots_for(different)[which], *rows)
-            self._clock.note(different, last)
-            return prediction
+            passed = self._clock.elapsed(different, which, index if time is None else time)
+            begins = self._stack is None
+            rows = checked_rows(self._layout_for(X, y), X, y, passed.elapsed)
+            if begins and self.model.as_they_are:
+                warn_of_units(X, y)
+            forecast = self._states.run(self._slots_for(different)[which], *rows)
+            self._clock.accept(passed, different)
+            self._intake = intake
+        forecast.source = source
+        return forecast
+
+    def _read(self, X: Any) -> tuple[np.ndarray, Any, Source | None, Intake]:
+        """Rows of any form as N×D, their own times, where they came from, and what is then known of their form."""
+        read, intake = self._intake.read(X)
+        rows = checks.inputs("X", intake.expanded(read.codes), self._inputs, gaps=self._fills_gaps)
+        return rows, read.times, read.source, intake
+
+    def _check_known(self, keys: list[Key], unknown: str | None) -> None:
+        if unknown is not None:
+            checks.choice("unknown", unknown, ("refuse", "start"))
+        if unknown == "start" or (unknown is None and self._warm):
+            return
+        new = [key for key in keys if key not in self._slots]
+        if new:
+            raise ValueError(
+                f"keys must be those of the fleet; it has had no row of {new[0]!r} yet. Update the key first, give new "
+                f"keys a state to start from with warm(X, y), or ask for a cold forecast with unknown='start'"
+            )
 
     # ---- beginning ---------------------------------------------------------------------------------------------------
 
@@ -236,6 +294,10 @@ class Fleet:
             slots = stack.admit(chain.from_iterable(reader.states() for reader in readers), len(names))
             self._model, self._stack, self._warm = model, stack, warm  # all or nothing
             self._slots.update(zip(names, slots, strict=True))
+            if self._intake.columns is None:
+                self._intake = opened[0].intake
+            if self._clock.dated is None:
+                self._clock.dated, self._clock.step = opened[0].clock.dated, opened[0].clock.step
             for part in opened:
                 self._clock.note(*part.keys)
 
@@ -271,7 +333,10 @@ class Fleet:
     def _seal(self, model: Any, keys: list[Key], slots: list[int]) -> bytes:
         stack = self._states
         named = stored.Keys(keys, self._clock.last(keys))
-        return stored.seal(stack.essence, model, named, map(stack.record, slots), started=len(slots) > len(keys))
+        clock = Clock() if np.isnan(named.times).all() else self._clock
+        form = {"intake": self._intake.to_json(), "clock": clock.to_json()}
+        records = map(stack.record, slots)
+        return stored.seal(stack.essence, model, named, records, form, started=len(slots) > len(keys))
 
     def _check_admitted(self, model: Model, opened: list[Stored]) -> None:
         layout = opened[0].layout if self._stack is None else self._stack.layout

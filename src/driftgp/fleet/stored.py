@@ -16,7 +16,9 @@ import numpy as np
 from driftgp import essence, gate
 from driftgp.envelope import Envelope
 from driftgp.essence import WORD, Essence
+from driftgp.fleet.clock import Clock
 from driftgp.fleet.keys import Key, checked
+from driftgp.intake import Intake
 from driftgp.model import Layout, State
 
 VERSION = 2
@@ -39,9 +41,19 @@ class Stored(NamedTuple):
     started: bool  # whether the state that new keys start from follows those of the keys
     differing: dict[int, str]  # states that are more than follows from their essential part, and their digests
     payload: memoryview
+    intake: Intake  # the form of its rows
+    clock: Clock  # without keys
 
 
-def seal(parts: Essence, model: Any, keys: Keys, records: Iterable[np.ndarray], *, started: bool) -> bytes:
+def seal(
+    parts: Essence,
+    model: Any,
+    keys: Keys,
+    records: Iterable[np.ndarray],
+    form: dict[str, Any],
+    *,
+    started: bool,
+) -> bytes:
     """Return all of it as bytes; `records` (of shape () each) are the states in the order of the keys."""
     essentials, differences, differing = [], [], []
     for i, record in enumerate(records):
@@ -57,6 +69,7 @@ def seal(parts: Essence, model: Any, keys: Keys, records: Iterable[np.ndarray], 
         "times": [None if np.isnan(time) else time for time in keys.times.tolist()],
         "started": started,
         "differing": differing,
+        **form,
     }
     text = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 1)
     rest = [zlib.compress(b"".join(differences), 1)] if differences else []
@@ -81,7 +94,12 @@ def _stored(header: dict[str, Any], payload: memoryview) -> Stored:
     if len(differing) != len(header["differing"]) or type(header["started"]) is not bool:
         raise ValueError("no state twice")
     layout = gate.layout_from(header["layout"])
-    return Stored(header["model"], layout, Keys(names, times), header["started"], differing, payload)
+    clock = Clock()
+    clock.restore(header["clock"])
+    intake = Intake.from_json(header["intake"])
+    if intake.columns is not None and intake.columns.width != layout.inputs:
+        raise ValueError("columns and inputs differ in number")
+    return Stored(header["model"], layout, Keys(names, times), header["started"], differing, payload, intake, clock)
 
 
 class Reader:

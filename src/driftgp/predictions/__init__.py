@@ -3,8 +3,9 @@
 from driftgp.predictions.base import Prediction
 from driftgp.predictions.forecast import Forecast
 from driftgp.predictions.gaussian import Gaussian
+from driftgp.predictions.joined import Joined, joined
 from driftgp.predictions.mixture import Mixture
 from driftgp.predictions.normal import nominal_reach
 from driftgp.predictions.recalibrated import Recalibrated
 
-__all__ = ["Forecast", "Gaussian", "Mixture", "Prediction", "Recalibrated", "nominal_reach"]
+__all__ = ["Forecast", "Gaussian", "Joined", "Mixture", "Prediction", "Recalibrated", "joined", "nominal_reach"]

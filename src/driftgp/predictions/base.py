@@ -1,13 +1,15 @@
 """What every predictive distribution can do."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from driftgp import frames
+from driftgp.frames import Source
 from driftgp.predictions.normal import nominal_reach
 
 _ROWS_SHOWN = 3
@@ -103,6 +105,35 @@ class Prediction(abc.ABC):
         z = np.random.default_rng(seed).standard_normal((size, *self.shape))
         return self.from_normal(z)
 
+    def to_frame(self, level: float | Sequence[float] = 0.95, *, library: str | None = None) -> Any:
+        """Mean, standard deviation and interval of each row as a frame; needs the extra ``driftgp[frames]``.
+
+        A frame of the library that the rows came from, with their index where they had one.
+
+        >>> from driftgp.predictions import Gaussian
+        >>> p = Gaussian(mean=np.zeros(2), variance=np.ones(2), noise=np.ones(2))
+        >>> p.to_frame(library="pandas").round(2)
+           mean  std   low  high
+        0   0.0  1.0 -1.96  1.96
+        1   0.0  1.0 -1.96  1.96
+
+        Args:
+            level: of the interval, "low" and "high"; of several, the names have the level: "low 50 %", "high 50 %".
+            library: "pandas", "polars" or "pyarrow"; by default that of the rows, else the first that is installed.
+        """
+        levels = {"": level} if isinstance(level, float) else {f" {100 * one:g} %": one for one in level}
+        columns = {"mean": self.mean, "std": self.std}
+        for which, one in levels.items():
+            columns[f"low{which}"], columns[f"high{which}"] = self.interval(one)
+        if len(self.shape) == 2:
+            columns = {f"{name} {i}": values[:, i] for i in range(self.shape[1]) for name, values in columns.items()}
+        return frames.made({name: np.atleast_1d(values) for name, values in columns.items()}, self.source, library)
+
+    @property
+    def source(self) -> Source | None:
+        """Where the rows came from, if that was a frame."""
+        return None
+
     def output(self, i: int) -> "Prediction":
         """Distribution of output i alone."""
         if len(self.shape) < 2:
@@ -119,7 +150,11 @@ class Prediction(abc.ABC):
     def __repr__(self) -> str:
         N, *P = np.shape(np.atleast_1d(self.mean))
         count = f"{N} row{'s' if N != 1 else ''}" + (f" × {P[0]} outputs" if P else "")
-        return f"<{type(self).__name__} of {count}: mean {_shown(self.mean)}; std {_shown(self.std)}>"
+        first = self.rows(slice(_ROWS_SHOWN)) if self.shape else self
+        rows = zip(*(_shown(values) for values in (first.mean, *first.interval(0.95))), strict=True)
+        shown = [f"{mean} ({below} to {above})" for mean, below, above in rows]
+        more = ", …" if N > _ROWS_SHOWN else ""
+        return f"<{type(self).__name__} of {count}: mean (95 % interval) {', '.join(shown)}{more}>"
 
 
 def row_index(index: Any) -> Any:
@@ -127,11 +162,9 @@ def row_index(index: Any) -> Any:
     return index if isinstance(index, slice) else np.atleast_1d(index)
 
 
-def _shown(values: np.ndarray) -> str:
-    """The first few rows with four digits."""
-    rows = np.atleast_1d(values)
-    shown = [
-        f"({', '.join(f'{value:.4g}' for value in row)})" if np.ndim(row) else f"{row:.4g}"
-        for row in rows[:_ROWS_SHOWN]
+def _shown(values: np.ndarray) -> list[str]:
+    """Rows with four digits."""
+    return [
+        f"[{', '.join(f'{value:.4g}' for value in row)}]" if np.ndim(row) else f"{row:.4g}"
+        for row in np.atleast_1d(values)
     ]
-    return ", ".join([*shown, "…"] if len(rows) > _ROWS_SHOWN else shown)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from driftgp.frames import Source
 from driftgp.predictions.base import Prediction, row_index
 from driftgp.predictions.normal import nominal_reach
 
@@ -29,9 +30,9 @@ class Forecast(Prediction):
     `forecast.records["weights"]`.
     """
 
-    __slots__ = ("_law", "_solve", "flat", "model", "records")
+    __slots__ = ("_law", "_solve", "flat", "model", "records", "source")
 
-    def __init__(self, model: Lawful, records: np.ndarray, *, flat: bool, solve: Solve | None = None) -> None:
+    def __init__(self, model: Lawful, records: np.ndarray, flat: bool, solve: Solve | None = None) -> None:
         """Take N records of the model's layout.
 
         Args:
@@ -43,6 +44,7 @@ class Forecast(Prediction):
         self.model, self.records, self.flat = model, records, flat
         self._solve = solve
         self._law: Prediction | None = None
+        self.source: Source | None = None  # where the rows came from, if that was a frame
 
     @property
     def law(self) -> Prediction:
@@ -71,7 +73,10 @@ class Forecast(Prediction):
 
     def rows(self, index: slice | ArrayLike) -> "Forecast":
         """Forecasts at some of the points: a slice, numbers or a mask of rows."""
-        return Forecast(self.model, self.records[row_index(index)], flat=self.flat, solve=self._solve)
+        chosen = row_index(index)
+        some = Forecast(self.model, self.records[chosen], self.flat, self._solve)
+        some.source = self.source and self.source.taken(chosen)
+        return some
 
     # ---- from the law ------------------------------------------------------------------------------------------------
 

@@ -35,6 +35,11 @@ class Holding(Model):
         return self.model.normal
 
     @property
+    def as_they_are(self) -> bool:
+        """Whether the held model takes numbers as they are."""
+        return self.model.as_they_are
+
+    @property
     def fills_gaps(self) -> bool:
         """Whether the held model can do with inputs that are NaN."""
         return self.model.fills_gaps

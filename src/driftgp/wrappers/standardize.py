@@ -119,6 +119,11 @@ class Standardize(Holding):
 
     # ---- the contract ------------------------------------------------------------------------------------------------
 
+    @property
+    def as_they_are(self) -> bool:
+        """The held model sees numbers near unit scale, whatever comes."""
+        return False
+
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
         """Refuse a cold start if the units are to be those of the batch."""
         if rows == 0 and self.forgetting is None:

@@ -1,0 +1,177 @@
+"""From columns with names to the inputs of a model: the one encoding that every way in uses.
+
+number, bool    one input; true is 1, false is 0
+text            one input for each category: 1 where the row has it, else 0. A category that was not there in the
+                first rows has 0 in all of them, and a missing one has NaN, as a missing number has
+time            none: the column named as the time, or a DatetimeIndex, says how far apart the rows are
+"""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from driftgp.frames import Column, Table
+
+MOST = 50  # categories of one column that have an input each
+_UNSEEN = -1.0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a stream, in the order in which they came first.
+
+    >>> from driftgp import frames
+    >>> table = frames.table([{"temp": 20.5, "sky": "clear"}, {"temp": 18.0, "sky": "rain"}])
+    >>> columns = Columns.of(table)
+    >>> columns.inputs
+    ('temp', 'sky = clear', 'sky = rain')
+    >>> columns.expanded(columns.codes(frames.table({"sky": "rain", "temp": 12.0}))).tolist()
+    [[12.0, 0.0, 1.0]]
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[str, ...] | None, ...]  # of each column; None for numbers
+    time: str | None = None  # the column that is the time
+
+    @classmethod
+    def of(cls, table: Table, time: str | None = None) -> "Columns":
+        """The columns of the first rows of a stream."""
+        if time is not None and time not in table.columns:
+            raise ValueError(f"X must have the column {time!r} for the time; it has {_listed(table.columns)}")
+        names = tuple(name for name in table.columns if name != time)
+        if not names:
+            raise ValueError("X must have at least one column besides the time: name the inputs")
+        categories = tuple(() if _usable(table.columns[name]).kind == "text" else None for name in names)
+        return cls(names, categories, time).grown(table)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What each input of the model is."""
+        pairs = zip(self.names, self.categories, strict=True)
+        return tuple(
+            name if known is None else f"{name} = {category}" for name, known in pairs for category in known or ("",)
+        )
+
+    @property
+    def width(self) -> int:
+        """D, the number of inputs."""
+        return sum(1 if known is None else max(len(known), 1) for known in self.categories)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every column is one input."""
+        return all(known is None for known in self.categories)
+
+    def grown(self, table: Table) -> "Columns":
+        """The columns with an input for each category that comes first in these rows, as long as there are few."""
+        self._check(table)
+        grown = tuple(
+            None if known is None else self._with_more(known, table.columns[name])
+            for name, known in zip(self.names, self.categories, strict=True)
+        )
+        return self if grown == self.categories else replace(self, categories=grown)
+
+    def codes(self, table: Table) -> np.ndarray:
+        """Numbers as they are and categories by their number, N×C; refuses columns that are not those of the start."""
+        self._check(table)
+        pairs = zip(self.names, self.categories, strict=True)
+        return np.column_stack([_coded(table.columns[name], known) for name, known in pairs])
+
+    def expanded(self, codes: np.ndarray) -> np.ndarray:
+        """The inputs of a model, N×D, for codes N×C."""
+        if self.plain:
+            return codes
+        return np.column_stack([_expanded(code, known) for code, known in zip(codes.T, self.categories, strict=True)])
+
+    def times(self, table: Table) -> Column | None:
+        """The times of these rows: in the column of that name, or beside the columns."""
+        if self.time is None:
+            return table.beside
+        column = table.columns[self.time]
+        if column.kind not in ("times", "numbers"):
+            raise ValueError(
+                f"column {self.time!r} must hold times or numbers, since it is the time; it holds {column.kind}: "
+                f"{_example(column)!r}. Parse it first, such as with pandas.to_datetime"
+            )
+        return column
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+
+    def _check(self, table: Table) -> None:
+        """Refuse columns that are missing, new, or of another kind than at the start."""
+        expected = {*self.names, self.time} - {None}
+        missing = [name for name in (*self.names, self.time) if name is not None and name not in table.columns]
+        if missing:
+            raise ValueError(
+                f"X must have the columns of the start; {_listed(missing)} missing: it has {_listed(table.columns)}"
+            )
+        unknown = [name for name in table.columns if name not in expected]
+        if unknown:
+            raise ValueError(
+                f"X must have the columns of the start, {_listed(self.names)}; {_listed(unknown)} is new: leave it out"
+            )
+        for name, known in zip(self.names, self.categories, strict=True):
+            column = _usable(table.columns[name])
+            if known is None and column.kind == "text" and any(value is not None for value in column.values):
+                raise ValueError(f"column {name!r} must hold numbers, as at the start; got {_example(column)!r}")
+
+    def _with_more(self, known: tuple[str, ...], column: Column) -> tuple[str, ...]:
+        if len(known) >= MOST:
+            return known
+        new = dict.fromkeys([*column.categories, *(value for value in _labels(column) if value is not None)])
+        grown = (*known, *(value for value in new if value not in known))
+        if len(grown) > MOST:
+            warnings.warn(
+                f"column {column.name!r} holds text with more than {MOST} different values, such as {grown[-1]!r}: the "
+                f"first {MOST} have an input each, and all others none. Convert it to numbers, group its values, or "
+                f"leave it out",
+                UserWarning,
+                stacklevel=2,
+            )
+        return grown[:MOST]
+
+
+def _usable(column: Column) -> Column:
+    """Refuse a column that can be no input."""
+    if column.kind in ("numbers", "text"):
+        return column
+    remedy = {
+        "times": "name it as the time (time=…), or leave it out and give its hour, weekday and so on as numbers",
+        "spans": "give it as a number, such as hours",
+    }
+    raise ValueError(
+        f"column {column.name!r} must hold numbers, true and false, or text; it holds {column.kind}, such as "
+        f"{_example(column)!r}: {remedy.get(column.kind, 'convert it, or leave it out')}"
+    )
+
+
+def _coded(column: Column, known: tuple[str, ...] | None) -> np.ndarray:
+    if known is None:
+        return np.asarray(column.values, np.float64) if column.kind == "numbers" else np.full(len(column), np.nan)
+    places = {value: float(place) for place, value in enumerate(known)}
+    return np.array([np.nan if value is None else places.get(value, _UNSEEN) for value in _labels(column)])
+
+
+def _labels(column: Column) -> list[str | None]:
+    """Values of a column of text; numbers that come in one are written out."""
+    if column.kind == "text":
+        return list(column.values)
+    return [None if value != value else f"{value:g}" for value in np.asarray(column.values, np.float64).tolist()]
+
+
+def _expanded(code: np.ndarray, known: tuple[str, ...] | None) -> np.ndarray:
+    if known is None:
+        return code
+    places = np.arange(max(len(known), 1))
+    return np.where(np.isnan(code)[:, None], np.nan, (code[:, None] == places).astype(np.float64))
+
+
+def _example(column: Column) -> Any:
+    return next((column.shown(value) for value in column.values if value is not None), None)
+
+
+def _listed(names: Any) -> str:
+    names = [repr(name) for name in names]
+    return ", ".join(names if len(names) <= 8 else [*names[:8], f"… ({len(names)} in all)"])

@@ -1,0 +1,366 @@
+"""Rows with names: frames, dicts and rows of other libraries mean what arrays mean; nothing is mixed up silently."""
+
+import subprocess
+import sys
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from driftgp import AGP, Fleet, Online, frames, prequential
+from driftgp.beginning import Plan
+from driftgp.clock import Clock
+from driftgp.columns import MOST, Columns
+from driftgp.wrappers import CarryForward, Standardize
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pytest.importorskip("narwhals")
+
+N = 40
+RNG = np.random.default_rng(0)
+HOURS = pd.date_range("2024-03-01", periods=N, freq="h")
+TABLE = pd.DataFrame(
+    {
+        "temp": RNG.normal(15.0, 5.0, N),
+        "holiday": RNG.uniform(size=N) < 0.2,
+        "sky": RNG.choice(["clear", "rain", "snow"], N),
+    },
+    index=HOURS,
+)
+Y = pd.Series(100.0 + TABLE["temp"] + 5.0 * (TABLE["sky"] == "rain") + RNG.normal(size=N), index=HOURS, name="rides")
+MODEL = CarryForward(Standardize(AGP(inducing=4, window=12, step="natural", prior=3.0), adapt=0.99))
+
+
+class Small:
+    """A model that is quick, chosen by 25 rows."""
+
+    first, gaps = 25, True
+
+    def plan(self, X, y):
+        return Plan(MODEL)
+
+    meanwhile = plan
+
+
+def online(**options) -> Online:
+    return Online(Small(), **options)
+
+
+def encoded(table=TABLE) -> np.ndarray:
+    """The same by hand; categories in the order of their coming."""
+    skies = list(dict.fromkeys(TABLE["sky"]))
+    one_hot = [(table["sky"] == sky).to_numpy(float) for sky in skies]
+    return np.column_stack([table["temp"], table["holiday"].astype(float), *one_hot])
+
+
+def polars(table):
+    """Without pyarrow."""
+    return pl.DataFrame({name: table[name].tolist() for name in table.columns})
+
+
+def means(rows, targets, form=None) -> np.ndarray:
+    return (online() if form is None else form).evaluate(rows, targets).mean
+
+
+# ---- the same numbers, whatever the form -----------------------------------------------------------------------------
+
+
+def test_a_frame_means_what_its_numbers_mean():
+    np.testing.assert_array_equal(means(TABLE, Y), means(encoded(), Y.to_numpy()))
+
+
+def test_pandas_polars_dicts_and_rows_agree():
+    expected = means(TABLE, Y)
+    np.testing.assert_array_equal(means(polars(TABLE), pl.Series(Y.tolist())), expected)
+    np.testing.assert_array_equal(means(TABLE.to_dict("records"), Y.tolist()), expected)
+    for rows in (
+        TABLE.to_dict("records"),
+        [row for _, row in TABLE.iterrows()],
+        list(TABLE.itertuples()),
+        list(polars(TABLE).iter_rows(named=True)),
+    ):
+        one_by_one, made = online(), []
+        for row, y in zip(rows, Y.tolist(), strict=True):
+            made.append(one_by_one.predict(row).mean.item())
+            one_by_one.update(row, y)
+        np.testing.assert_allclose(made[25:], expected[25:], rtol=1e-9)  # a new category starts the first model anew
+        assert one_by_one.inputs == ("temp", "holiday", *(f"sky = {sky}" for sky in dict.fromkeys(TABLE["sky"])))
+
+
+def test_columns_in_another_order_are_put_right():
+    stream = online()
+    stream.update(TABLE[:30], Y[:30])
+    turned = TABLE[["sky", "temp", "holiday"]]
+    np.testing.assert_array_equal(stream.predict(turned[30:]).mean, stream.predict(TABLE[30:]).mean)
+    stream.update(dict(reversed(TABLE.iloc[30].to_dict().items())), Y.iloc[30])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="temp"), "'temp' missing"),
+        (lambda t: t.assign(rides=1.0), "'rides' is new"),
+        (lambda t: t.assign(temp="warm"), "column 'temp' must hold numbers.*'warm'"),
+        (lambda t: t.assign(temp=HOURS[30:]), "column 'temp' must hold numbers.*it holds times.*name it as the time"),
+        (lambda t: t.assign(temp=timedelta(hours=1)), "column 'temp' .*it holds spans.*hours"),
+        (lambda t: t.assign(temp=[[1, 2]] * len(t)), "column 'temp' .*it holds other"),
+        (lambda t: t.assign(temp=[1.0, "x"] * (len(t) // 2)), "column 'temp' must hold values of one kind"),
+        (lambda t: t.to_numpy(dtype=object), "X must be a dict or a frame with the columns 'temp'"),
+        (lambda t: t[["temp", "temp", "sky", "holiday"]], "'temp' comes twice"),
+        (lambda t: polars(t).lazy(), "collect it first"),
+    ],
+)
+def test_columns_that_do_not_fit_are_named_and_nothing_is_learned(change, message):
+    stream = online()
+    stream.update(TABLE[:30], Y[:30])
+    before, wrong = stream.to_bytes(), change(TABLE[30:])
+    with pytest.raises(ValueError, match=message):
+        stream.predict(wrong)
+    with pytest.raises(ValueError, match=message):
+        stream.update(wrong, Y[30:].to_numpy())
+    assert stream.to_bytes() == before
+
+
+def test_missing_values_and_other_kinds_of_numbers_are_read():
+    rows = pd.DataFrame(
+        {
+            "whole": pd.array([1, None, 3], dtype="Int64"),
+            "flag": pd.array([True, None, False], dtype="boolean"),
+            "price": [Decimal("1.5"), None, Decimal("2.5")],
+            "sky": ["rain", None, "snow"],
+        }
+    )
+    table = frames.table(rows)
+    assert table is not None
+    codes = Columns.of(table).codes(table)
+    gap = np.nan
+    np.testing.assert_array_equal(codes, [[1.0, 1.0, 1.5, 0.0], [gap, gap, gap, gap], [3.0, 0.0, 2.5, 1.0]])
+    expanded = Columns.of(table).expanded(codes)
+    np.testing.assert_array_equal(expanded[:, 3:], [[1.0, 0.0], [gap, gap], [0.0, 1.0]])
+
+
+def test_a_frame_without_names_is_an_array():
+    plain = pd.DataFrame(encoded())
+    np.testing.assert_array_equal(means(plain, Y.to_numpy()), means(encoded(), Y.to_numpy()))
+
+
+def test_rows_that_pandas_would_pair_otherwise_are_refused():
+    with pytest.raises(ValueError, match="y must have the index of X; at row 0 they differ: align"):
+        online().update(TABLE, Y.sort_index(ascending=False))
+
+
+def test_text_as_target_is_refused_and_named():
+    with pytest.raises(ValueError, match="y must hold real numbers; column 'rides' holds text: 'many'"):
+        online().update(TABLE[:2], pd.Series(["many", "few"], index=HOURS[:2], name="rides"))
+
+
+# ---- categories ------------------------------------------------------------------------------------------------------
+
+
+def test_a_category_that_comes_late_has_no_input_and_does_no_harm():
+    stream = online()
+    stream.update(TABLE[:30], Y[:30])
+    new = stream.predict(TABLE.iloc[31].to_dict() | {"sky": "hail"})
+    none = encoded(TABLE[31:32])
+    none[:, 2:] = 0.0
+    plain = Online(stream.model, stream.state)
+    np.testing.assert_array_equal(new.mean, plain.predict(none).mean)
+
+
+def test_a_category_that_comes_among_the_first_rows_gets_an_input():
+    first = TABLE.assign(sky="clear")
+    stream = online()
+    stream.update(first[:10], Y[:10])
+    assert stream.inputs == ("temp", "holiday", "sky = clear")
+    stream.update(first[10:15].assign(sky="rain"), Y[10:15])
+    assert stream.inputs == ("temp", "holiday", "sky = clear", "sky = rain")
+    together = online()
+    together.update(pd.concat([first[:10], first[10:15].assign(sky="rain")]), Y[:15])
+    np.testing.assert_array_equal(stream.predict(first[15:]).mean, together.predict(first[15:]).mean)
+
+
+def test_declared_categories_have_their_inputs_from_the_start():
+    sky = pl.Series("sky", ["rain", "rain"], dtype=pl.Enum(["clear", "rain"]))
+    assert Columns.of(frames.table(pl.DataFrame([sky]))).inputs == ("sky = clear", "sky = rain")  # type: ignore[arg-type]
+
+
+def test_text_with_very_many_values_is_said_aloud():
+    names = pd.DataFrame({"user": [f"user {i}" for i in range(MOST + 5)]})
+    with pytest.warns(UserWarning, match="column 'user' holds text with more than 50 different values"):
+        columns = Columns.of(frames.table(names))  # type: ignore[arg-type]
+    assert columns.width == MOST
+
+
+def test_numbers_in_a_column_of_text_are_its_categories():
+    columns = Columns.of(frames.table([{"zone": "1"}, {"zone": "2"}]))  # type: ignore[arg-type]
+    assert columns.codes(frames.table({"zone": 2})).tolist() == [[1.0]]  # type: ignore[arg-type]
+
+
+# ---- times -----------------------------------------------------------------------------------------------------------
+
+GAPS = np.array([1.0, 1.0, 1.0, 5.0, 1.0, 0.0, 1.0, 2.0])
+IRREGULAR = TABLE.iloc[:8].set_axis(HOURS[0] + pd.to_timedelta(np.cumsum(GAPS), unit="h"))
+
+
+def timed(stream, rows, **options):
+    stream.update(rows, Y.to_numpy()[:8], **options)
+    return stream.state.record.tobytes()
+
+
+def test_a_datetime_index_a_time_column_and_elapsed_agree():
+    plain = IRREGULAR.reset_index(drop=True)
+    expected = timed(Online(MODEL), plain, elapsed=GAPS)
+    assert timed(Online(MODEL), IRREGULAR) == expected
+    assert timed(Online(MODEL), IRREGULAR.tz_localize("Europe/Berlin")) == expected
+    named = IRREGULAR.reset_index(names="at")
+    assert timed(Online(MODEL, time="at"), named) == expected
+    assert timed(Online(MODEL, time="at"), polars(named)) == expected
+    assert timed(Online(MODEL, time="at"), named.to_dict("records")) == expected
+    assert timed(Online(MODEL), plain, elapsed=IRREGULAR.index.diff()) == expected
+    assert timed(Online(MODEL), plain, elapsed=np.diff(IRREGULAR.index, prepend=np.datetime64("NaT"))) == expected
+    assert timed(Online(MODEL), plain) != expected
+
+
+def test_times_tell_row_by_row_what_they_tell_at_once():
+    numbers = IRREGULAR[["temp", "holiday"]]
+    at_once, one_by_one = Online(MODEL), Online(MODEL)
+    at_once.update(numbers, Y.to_numpy()[:8])
+    for (_, row), y in zip(numbers.iterrows(), Y.tolist(), strict=False):
+        one_by_one.update(row, y)
+    assert one_by_one.state.record.tobytes() == at_once.state.record.tobytes()
+
+
+def test_prequential_takes_the_times_of_a_frame():
+    state = MODEL.init(encoded()[:0], np.zeros(0))
+    rows = pd.DataFrame(encoded()[:8], index=IRREGULAR.index).add_prefix("x")
+    expected = prequential(MODEL, state, rows.to_numpy(), Y.to_numpy()[:8], GAPS)
+    for run in (
+        prequential(MODEL, state, rows, Y.to_numpy()[:8]),
+        prequential(MODEL, state, rows.to_numpy(), Y.to_numpy()[:8], elapsed=rows.index.diff()),
+    ):
+        assert run.state.record.tobytes() == expected.state.record.tobytes()
+    assert prequential(MODEL, state, rows, Y.to_numpy()[:8]).prediction.to_frame().index.equals(rows.index)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (IRREGULAR[::-1], "time must not run backwards; row 1 has 2024-03-01 10:00:00 after 2024-03-01 12:00:00"),
+        (IRREGULAR.set_axis([pd.NaT, *IRREGULAR.index[1:]]), "time must not be missing; the index has none in row 0"),
+    ],
+)
+def test_times_that_cannot_be_are_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        Online(MODEL).update(rows, Y.to_numpy()[:8])
+
+
+def test_times_with_and_without_a_zone_do_not_mix():
+    stream = Online(MODEL)
+    stream.update(IRREGULAR, Y.to_numpy()[:8])
+    with pytest.raises(ValueError, match="time must come without a time zone, as at first"):
+        stream.update(IRREGULAR.tz_localize("UTC"), Y.to_numpy()[:8])
+
+
+def test_text_in_the_column_of_the_time_is_refused_with_the_remedy():
+    with pytest.raises(ValueError, match=r"column 'at' must hold times or numbers.*'1\.3\.2024'.*to_datetime"):
+        Online(MODEL, time="at").update({"at": "1.3.2024", "x": 1.0}, 2.0)
+    with pytest.raises(ValueError, match="X must have the column 'at' for the time; it has 'x'"):
+        Online(MODEL, time="at").update({"x": 1.0}, 2.0)
+
+
+def test_moments_of_every_kind_are_the_same_moment():
+    moment = 1704067200e6
+    for value in (
+        datetime(2024, 1, 1),
+        datetime(2024, 1, 1, tzinfo=UTC),
+        date(2024, 1, 1),
+        np.datetime64("2024-01-01"),
+        pd.Timestamp("2024-01-01"),
+    ):
+        column = frames.times("time", [value])
+        assert column is not None
+        assert column.values.tolist() == [moment]
+
+
+def test_the_typical_step_is_the_median_of_the_first_ones():
+    clock = Clock()
+    hours = np.datetime64("2024-01-01T00") + np.array([0, 1, 2, 3, 10], "m8[h]")
+    column = frames.times("time", hours)
+    assert column is not None
+    passed, after = clock.passed(column)
+    assert passed.tolist() == [1.0, 1.0, 1.0, 1.0, 7.0]
+    assert after.step.size == 3600e6
+
+
+# ---- frames out ------------------------------------------------------------------------------------------------------
+
+
+def test_predictions_go_back_into_a_frame_with_the_index_of_the_rows():
+    stream = online()
+    prediction = stream.evaluate(TABLE, Y)
+    table = prediction.to_frame()
+    assert list(table.columns) == ["mean", "std", "low", "high"]
+    assert table.index.equals(TABLE.index)
+    np.testing.assert_array_equal(table["low"], prediction.interval(0.95)[0])
+    assert prediction.rows(slice(3, 6)).to_frame().index.equals(TABLE.index[3:6])
+    out = stream.predict(polars(TABLE)).to_frame(level=[0.5, 0.9])
+    assert isinstance(out, pl.DataFrame)
+    assert out.columns == ["mean", "std", "low 50 %", "high 50 %", "low 90 %", "high 90 %"]
+    assert isinstance(stream.predict(TABLE.iloc[0]).to_frame(library="polars"), pl.DataFrame)
+
+
+def test_several_outputs_have_columns_of_their_own():
+    stream = online()
+    stream.update(TABLE, np.column_stack([Y, -Y]))
+    assert list(stream.predict(TABLE[:2]).to_frame().columns[:5]) == ["mean 0", "std 0", "low 0", "high 0", "mean 1"]
+
+
+# ---- fleets ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_fleet_takes_frames_and_dates():
+    keys = np.where(np.arange(N) % 2 == 0, "north", "south")
+    plain, by_date, by_index = Fleet(MODEL), Fleet(MODEL), Fleet(MODEL)
+    expected = plain.evaluate(keys, encoded(), Y.to_numpy(), np.arange(N) / 2.0)
+    dated = by_date.evaluate(pd.Series(keys), TABLE.reset_index(drop=True), Y.to_numpy(), time=pd.Series(HOURS))
+    indexed = by_index.evaluate(keys, TABLE, Y)
+    np.testing.assert_array_equal(dated.mean, expected.mean)
+    np.testing.assert_array_equal(indexed.mean, expected.mean)
+    assert indexed.to_frame().index.equals(TABLE.index)
+    assert by_date.times(["north"]) == np.datetime64(HOURS[-2])
+    back = Fleet.from_bytes(MODEL, by_index.to_bytes())
+    np.testing.assert_array_equal(back.predict(["north"], TABLE[:1]).mean, by_index.predict(["north"], TABLE[:1]).mean)
+    with pytest.raises(ValueError, match="'sky' missing"):
+        back.predict(["north"], TABLE[:1].drop(columns="sky"))
+    with pytest.raises(ValueError, match="time must hold dates, as in the rows before"):
+        back.update(["north"], TABLE[:1].reset_index(drop=True), [1.0], time=[3.0])
+    with pytest.raises(
+        ValueError, match="time must not run backwards within a key; row 0 of key 'north' has 2024-03-01"
+    ):
+        back.update(["north"], TABLE[:1], [1.0])
+
+
+# ---- without the extra -----------------------------------------------------------------------------------------------
+
+WITHOUT = """
+import sys
+sys.modules["narwhals"] = None
+import numpy as np, pandas as pd, driftgp
+online = driftgp.Online()
+online.update({"a": 1.0, "sky": "rain"}, 2.0)
+online.update(pd.Series({"a": 2.0, "sky": "rain"}), 2.0)
+driftgp.Online().update(np.zeros(2), 1.0)
+try:
+    online.predict(pd.DataFrame({"a": [1.0], "sky": ["rain"]}))
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_without_narwhals_dicts_work_and_a_frame_is_answered_with_what_to_install():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == (
+        'a frame as input or output needs narwhals, which is not installed: pip install "driftgp[frames]"'
+    )
