@@ -39,7 +39,7 @@ help: ## print this list
 
 # ---- what a user runs
 
-demo: $(VENV)/.demo ## the toy stream: a table and a picture (ARGS="--seeds 5 --json")
+demo: $(VENV)/.demo ## the toy stream and bike rentals: a table and a picture of each (ARGS="--only bikes")
 	@$(BIN)/driftgp demo $(ARGS)
 
 demo-spark: $(SPARK_VENV)/.made ## a stream of files on Spark, predicted meter by meter; needs Java 17

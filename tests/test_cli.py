@@ -4,12 +4,13 @@ import json
 import math
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from driftgp import cli
+from driftgp import cli, showcase
 from driftgp.cli import console
 from driftgp.cli.demo import Relevance
 from driftgp.inducing import RULES
@@ -39,6 +40,7 @@ def _quick(monkeypatch):
     monkeypatch.setattr(measure, "MOST_PASSES", 1)
     methods = [Method(name, Persistence(), look if name == "AGP" else None) for name in METHODS]
     monkeypatch.setattr(experiment, "methods", lambda _: methods)
+    monkeypatch.setattr(showcase, "bikes", partial(showcase.bikes, rows=1200))
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ def test_an_option_reaches_the_model(monkeypatch, arguments, relevance, admissio
         return []
 
     monkeypatch.setattr(experiment, "methods", remember)
-    assert run("demo", "--no-plot", "--json", *arguments).stdout == "[]\n"
+    assert json.loads(run("demo", "--only", "toy", "--no-plot", "--json", *arguments).stdout) == {"toy": []}
     assert chosen["window"] == 100
     assert (chosen.get("relevance"), chosen.get("admission")) == (relevance, admission)
 
@@ -92,14 +94,16 @@ def test_an_option_reaches_the_model(monkeypatch, arguments, relevance, admissio
 def test_a_program_reading_json_meets_nothing_else_on_standard_output(tmp_path):
     result = run("demo", "--json", "--seeds", "2", "--output", "picture.png")
     assert result.exit_code == 0, result.stderr
-    rows = json.loads(result.stdout)
+    parts = json.loads(result.stdout)
+    assert {row["method"] for row in parts["bikes"]} == {"driftgp", "persistence", "seasonal naive"}
+    rows = parts["toy"]
     assert [row["method"] for row in rows] == METHODS
     assert all(list(row) == KEYS for row in rows)
     assert all(math.isfinite(row[key]) and row[key] > 0 for row in rows for key in KEYS[1:] if key != "nlpd")
     assert all(0 <= row["coverage"] <= 1 for row in rows)
     assert "picture.png" in result.stderr
     assert (tmp_path / "picture.png").read_bytes().startswith(PNG)
-    assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
+    assert {path.name for path in tmp_path.iterdir()} == {"picture.png", "picture-bikes.png"}
 
 
 @pytest.mark.usefixtures("_quick")
@@ -108,6 +112,8 @@ def test_a_reader_of_the_table_finds_every_method_and_no_picture_that_was_not_as
     assert result.exit_code == 0, result.stderr
     assert all(name in result.stdout for name in METHODS)
     assert "seed 7" in result.stdout
+    assert "Bikes hired per hour" in result.stdout
+    assert "driftgp has the lowest error" in result.stdout.replace("\n", " ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -174,8 +180,8 @@ def test_json_has_null_where_there_is_no_number(capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", [(), ("--relevance", "cholesky"), ("--paper",)], ids=" ".join)
 def test_the_demo_shows_what_the_paper_shows(setting):
-    result = run("demo", "--json", "--no-plot", "--seeds", "20", *setting)
-    rows = {row["method"]: row for row in json.loads(result.stdout)}
+    result = run("demo", "--only", "toy", "--json", "--no-plot", "--seeds", "20", *setting)
+    rows = {row["method"]: row for row in json.loads(result.stdout)["toy"]}
     assert rows["AGP"]["mse"] <= 0.062
     assert 0.945 <= rows["AGP"]["coverage"] <= 0.965
     assert 0.19 <= rows["fast-AGP"]["mse"] <= 0.23

@@ -124,7 +124,7 @@ def test_rows_without_a_loss_do_not_count():
 
 def verdict(ours, other, p):
     lines = [Line(OURS, ours, 0, 0, 0, 0, 1.0, np.nan), Line("Ridge", other, 0, 0, 0, 0, other / ours, p)]
-    return Backtest(tuple(sorted(lines, key=lambda line: line.rmse)), {}, 100, 1, {}).verdict
+    return Backtest(tuple(sorted(lines, key=lambda line: line.rmse)), {}, 100, 1, {}, {}).verdict
 
 
 def test_the_verdict_says_so_when_driftgp_loses():

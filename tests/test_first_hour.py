@@ -39,7 +39,9 @@ def test_a_bare_agp_says_that_large_numbers_do_not_suit_it_and_what_does(model):
     online = Online(model)
     with pytest.warns(UserWarning, match=remedy):
         online.update(X[0], Y[0])
-    online.update(X[1], Y[1])  # once: a second warning would be an error here
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        online.update(X[1], Y[1])  # it was said once
 
 
 def test_a_bare_agp_says_that_tiny_numbers_do_not_suit_it():
@@ -49,12 +51,17 @@ def test_a_bare_agp_says_that_tiny_numbers_do_not_suit_it():
 
 @pytest.mark.parametrize("model", [Standardize(SMALL), recommended(X[:50], Y[:50])])
 def test_a_model_that_finds_its_units_itself_says_nothing(model):
-    online = Online(model, model.init(X[:30], Y[:30]))
-    online.update(X[30], Y[30])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        online = Online(model, model.init(X[:30], Y[:30]))
+        online.update(X[30], Y[30])
 
 
 def test_numbers_near_unit_scale_are_no_news():
-    Online(SMALL, SMALL.init(X[:30] / 3000.0, Y[:30] / 3000.0)).update(X[30] / 3000.0, Y[30] / 3000.0)
+    near, targets = X / 3000.0, Y / 3000.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Online(SMALL, SMALL.init(near[:30], targets[:30])).update(near[30], targets[30])
 
 
 def test_the_default_beats_persistence_on_load_in_megawatts():

@@ -153,6 +153,67 @@ def _curves(axes: Axes, online: Floats, curves: Mapping[str, Floats], truth: Map
     axes.legend(loc="center left")
 
 
+def beside(
+    times: NDArray[np.datetime64],
+    y: Floats,
+    mean: Floats,
+    interval: tuple[Floats, Floats],
+    others: Mapping[str, Floats],
+    name: str,
+    last: tuple[int, str],
+    window: tuple[int, str],
+) -> Figure:
+    """Draw a model beside others: its last predictions with their interval, and the error of each method over time.
+
+    Args:
+        times: time of every row, N.
+        y: target of every row, NaN where there is none.
+        mean: the model's predictions.
+        interval: lower and upper end of its 95 % interval.
+        others: predictions of other methods by their names.
+        name: what the target is, with its unit.
+        last: rows that the upper panel shows, and their name: "the last ten days".
+        window: rows over which errors are averaged, and their name: "four weeks".
+    """
+    with needs("drawing", extra="cli"):
+        import matplotlib as mpl
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+        from matplotlib.figure import Figure
+
+    shown = slice(len(y) - last[0], None)
+    count, span = window
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9.0, 6.4), layout="constrained")
+        upper, lower = figure.subplots(2, height_ratios=(3, 2))
+        low, high = interval
+        upper.fill_between(times[shown], low[shown], high[shown], color=SKY, alpha=0.35, lw=0, label="95 % interval")
+        upper.plot(times[shown], mean[shown], color=BLUE, lw=1.5, label="driftgp, one row ahead")
+        upper.plot(times[shown], y[shown], ".", color=BLACK, ms=3.5, label="what came")
+        upper.set_title(last[1])
+        upper.set_ylabel(name)
+        for (colour, style), (label, said) in zip(LINES, {"driftgp": mean, **others}.items(), strict=False):
+            error = np.sqrt(_moving_mean(np.square(y - said), count))
+            lower.plot(times[count - 1 :], error, style, color=colour, lw=1.5, label=label)
+        lower.set_ylim(bottom=0.0)
+        lower.set_title(f"error (RMSE) over {span}, one row ahead")
+        lower.set_ylabel(name)
+        for axes in (upper, lower):
+            axes.margins(x=0.01)
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.6)
+            locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+            axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+            axes.xaxis.set_major_locator(locator)
+    return figure
+
+
+def _moving_mean(values: Floats, window: int) -> Floats:
+    """Mean of the last `window` values that are there, N − window + 1."""
+    there = np.isfinite(values)
+    sums = np.cumsum(np.stack([np.where(there, values, 0.0), there]), axis=1)
+    ends = sums[:, window - 1 :] - np.pad(sums, ((0, 0), (1, 0)))[:, : len(values) - window + 1]
+    return ends[0] / np.maximum(ends[1], 1.0)
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure to a file, in the format that its ending names; nobody ever finds half a picture there."""
     picture = io.BytesIO()

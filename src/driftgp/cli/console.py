@@ -63,8 +63,13 @@ def print_notes(notes: Iterable[tuple[str, str]]) -> None:
 
 def print_json(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as a JSON list of objects for programs; what is not a finite number is null."""
+    print(json.dumps(plain_rows(columns, rows), indent=2, allow_nan=False))
+
+
+def plain_rows(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as JSON has them."""
     keys = [column.key for column in columns if not column.screen_only]
-    print(json.dumps([{key: finite(row[key]) for key in keys} for row in rows], indent=2, allow_nan=False))
+    return [{key: finite(row[key]) for key in keys} for row in rows]
 
 
 def finite(value: Any) -> Any:

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftgp.cli import console
-from driftgp.cli.tables import comparison_table
+from driftgp.cli.console import Column
+from driftgp.cli.tables import COLUMNS, comparison_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BIKES = (
+    Column("method", "method"),
+    Column("rmse", "RMSE", "{:.1f}"),
+    Column("mae", "MAE", "{:.1f}"),
+    Column("crps", "CRPS", "{:.1f}"),
+    Column("coverage", "95 % coverage", "{:.1%}"),
+    Column("microseconds", "µs/row", "{:.0f}"),
+)
+
+
+class Part(StrEnum):
+    """What the demonstration has."""
+
+    TOY = "toy"
+    BIKES = "bikes"
 
 
 class Relevance(StrEnum):
@@ -50,16 +71,37 @@ def demo(
     paper: Annotated[
         bool, typer.Option("--paper", help="All settings as in the published runs, not only those in print.")
     ] = False,
+    only: Annotated[Part | None, typer.Option(help="One of the two parts.", show_default="both")] = None,
     output: Annotated[
-        Path, typer.Option(help="Picture to write: .png, .pdf or .svg.", dir_okay=False, callback=_picture_file)
+        Path,
+        typer.Option(
+            help="Picture of the toy stream: .png, .pdf or .svg; that of the bikes is beside it.",
+            dir_okay=False,
+            callback=_picture_file,
+        ),
     ] = Path("demo.png"),
-    plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Write the picture.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")] = False,
+    plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Write the pictures.")] = True,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the table of each part as JSON, and nothing else.")
+    ] = False,
 ) -> None:
-    """Run AGP, fast-AGP, the hybrid and persistence on the toy stream: a table and a picture."""
+    """Show AGP on the paper's toy stream, and the default model on bike rentals: a table and a picture of each."""
     if methods is not None:
         _rivals(None if methods == "all" else [name.strip() for name in methods.split(",")], seeds, seed, as_json)
         return
+    parts: dict[str, list[dict[str, Any]]] = {}
+    if only is not Part.BIKES:
+        parts["toy"] = _toy(range(seed, seed + seeds), relevance, paper, output if plot else None, as_json)
+    if only is not Part.TOY:
+        parts["bikes"] = _bikes(output.with_stem(f"{output.stem}-bikes") if plot else None, as_json)
+    if as_json:
+        print(json.dumps(parts, indent=2, allow_nan=False))
+
+
+def _toy(
+    seeds: range, relevance: Relevance | None, paper: bool, output: Path | None, as_json: bool
+) -> list[dict[str, Any]]:
+    """AGP, fast-AGP, the hybrid and persistence on the toy stream."""
     from driftgp.data import toy_stream
     from driftgp.paper import comparison, settings
     from driftgp.paper import demo as experiment
@@ -68,16 +110,43 @@ def demo(
     if relevance is not None:
         chosen["relevance"] = relevance.value
     shown = experiment.methods(chosen)
-    streams = [toy_stream(number) for number in range(seed, seed + seeds)]
+    streams = [toy_stream(number) for number in seeds]
     with console.progress(comparison.steps(shown, streams), "running") as report:
         results = comparison.compare(shown, streams, report)
     rows = [asdict(result.row) for result in results.values()]
-    comparison_table(rows, range(seed, seed + seeds), as_json)
-    if plot:
-        from driftgp import plots
+    if not as_json:
+        comparison_table(rows, seeds, as_json)
+    if output is not None:
+        _draw(experiment.picture(streams[0], results["AGP"].runs[0], chosen["window"]), output)
+    return console.plain_rows(COLUMNS, rows)
 
-        plots.save(experiment.picture(streams[0], results["AGP"].runs[0], chosen["window"]), output)
-        console.remark(f"wrote {output}")
+
+def _bikes(output: Path | None, as_json: bool) -> list[dict[str, Any]]:
+    """The default model on hourly bike rentals, beside persistence and the same hour of the week before."""
+    from driftgp import showcase
+
+    with console.progress(1 + len(showcase.METHODS), "bikes") as report:
+        shown = showcase.bikes(report)
+    rows = [line._asdict() for line in shown.found.lines]
+    if not as_json:
+        console.print_table(
+            BIKES,
+            rows,
+            title=f"Bikes hired per hour, {shown.found.rows} hours, one hour ahead",
+            caption="driftgp: the default model; its inputs are weather, calendar and the hours before\n"
+            "seasonal naive: the same hour of the week before; µs/row: CPU time to predict and learn",
+        )
+        print(shown.found.verdict)
+    if output is not None:
+        _draw(shown.picture(), output)
+    return console.plain_rows(BIKES, rows)
+
+
+def _draw(figure: Figure, output: Path) -> None:
+    from driftgp import plots
+
+    plots.save(figure, output)
+    console.remark(f"wrote {output}")
 
 
 def _rivals(names: list[str] | None, seeds: int, seed: int, as_json: bool) -> None:

@@ -77,7 +77,8 @@ def backtest(
             report(name)
     errors = {name: trial.scored - forecasts.mean for name, forecasts in said.items()}
     lines.sort(key=lambda line: line.rmse)
-    return Backtest(tuple(lines), errors, int(np.isfinite(trial.scored).sum()), horizon, left_out)
+    laws = {name: forecasts.law for name, forecasts in said.items() if forecasts.law is not None}
+    return Backtest(tuple(lines), errors, int(np.isfinite(trial.scored).sum()), horizon, left_out, laws)
 
 
 def _chosen(methods: Iterable[str] | None, season: int | None) -> tuple[list[str], dict[str, str]]:

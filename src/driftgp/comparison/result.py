@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftgp.predictions import Prediction
+
 OURS = "driftgp"
 LEVEL = 0.05  # a difference is more than noise if chance makes one as large less often than this
 
@@ -32,6 +34,7 @@ class Backtest:
         rows: number of rows scored.
         horizon: rows from a forecast to its label.
         left_out: methods that did not run, and why.
+        laws: predictive distributions of the methods that have them.
     """
 
     lines: tuple[Line, ...]
@@ -39,6 +42,7 @@ class Backtest:
     rows: int
     horizon: int
     left_out: dict[str, str]
+    laws: dict[str, Prediction]
 
     def __getitem__(self, method: str) -> Line:
         """A method's line."""

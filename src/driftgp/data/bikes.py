@@ -1,13 +1,21 @@
-"""UCI Bike Sharing: hourly counts with weather, and 165 hours of two years that are simply not there."""
+"""UCI Bike Sharing: hourly counts with weather, and 165 hours of two years that are simply not there.
+
+The file comes with the package, under CC BY 4.0: see BIKES-LICENSE.txt beside it.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftgp import checks
 from driftgp.data.locate import Location, Source, find
 from driftgp.data.stream import Floats, Stream
 
@@ -31,6 +39,77 @@ FROM_CLOCK: dict[str, Clock] = {  # the inputs that follow from the time alone
 Missing = Literal["rows", "elapsed"]
 
 
+def bikes_file() -> Path:
+    """Where the file is, for `driftgp run` and other programs that read files.
+
+    >>> bikes_file().name
+    'bikes.csv.gz'
+    """
+    return Path(__file__).with_name("bikes.csv.gz")
+
+
+def load_bikes(library: str = "pandas") -> Any:
+    """Bikes hired in Washington, D.C., in each hour of 2011 and 2012, with weather and calendar: 17 379 rows.
+
+    `count` is the number of bikes, and `casual` + `registered` = `count`: use one of them as the target and none as an
+    input. 165 hours are not in the table. The data are those of Fanaee-T and Gama, under CC BY 4.0.
+
+    >>> bikes = load_bikes()
+    >>> bikes.loc["2011-01-03 08:00", ["count", "temperature", "sky"]].to_dict()
+    {'count': 154, 'temperature': -1.4, 'sky': 'clear'}
+
+    Args:
+        library: "pandas", with the times as index; "polars", with a column "time"; or "numpy" for a dict of arrays,
+            "time" among them.
+    """
+    checks.choice("library", library, ("pandas", "polars", "numpy"))
+    with gzip.open(bikes_file(), "rt", newline="") as file:
+        header, *rows = csv.reader(file)
+    text = dict(zip(header, np.array(rows).T, strict=True))
+    columns = {"time": text["timestamp"].astype("datetime64[m]").astype("datetime64[us]")}
+    columns |= {name: read(text[source]) for name, (source, read) in _COLUMNS.items()}
+    if library == "numpy":
+        return columns
+    try:
+        frames: Any = import_module(library)
+    except ModuleNotFoundError as error:
+        message = f'{library} is not installed: pip install {library}, or load_bikes("numpy") for arrays'
+        raise ModuleNotFoundError(message, name=library) from error
+    return frames.DataFrame(columns).set_index("time") if library == "pandas" else frames.DataFrame(columns)
+
+
+def _whole(text: NDArray[Any]) -> NDArray[np.int64]:
+    return text.astype(np.int64)
+
+
+def _flag(text: NDArray[Any]) -> NDArray[np.bool_]:
+    return text == "1"
+
+
+def _named(*names: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    return lambda text: np.array(names, object)[text.astype(np.int64) - 1]
+
+
+def _scaled(low: float, high: float) -> Callable[[NDArray[Any]], Floats]:
+    """The published numbers are shares of a range: back to units, without digits that were never there."""
+    return lambda text: np.round(low + (high - low) * text.astype(np.float64), 1)
+
+
+# Column of the table, column of the file, and how to read it.
+_COLUMNS: dict[str, tuple[str, Callable[[NDArray[Any]], NDArray[Any]]]] = {
+    "count": ("cnt", _whole),
+    "casual": ("casual", _whole),
+    "registered": ("registered", _whole),
+    "temperature": ("temp", _scaled(-8.0, 39.0)),  # °C
+    "humidity": ("hum", _scaled(0.0, 100.0)),  # %
+    "windspeed": ("windspeed", _scaled(0.0, 67.0)),  # km/h
+    "sky": ("weathersit", _named("clear", "mist", "rain", "storm")),
+    "season": ("season", _named("winter", "spring", "summer", "autumn")),
+    "holiday": ("holiday", _flag),
+    "workingday": ("workingday", _flag),
+}
+
+
 def bike_sharing_stream(
     data: Location = None, missing: Missing = "rows", features: tuple[str, ...] = FEATURES, warmup: int = 336
 ) -> Stream:
@@ -39,7 +118,7 @@ def bike_sharing_stream(
     With `missing="rows"` every hour has a row, and an absent one the target NaN: hour, weekday, month and
     year are those of the clock, and the other inputs the last ones seen, which is what a service would
     know. With `missing="elapsed"` only recorded hours have rows, and `elapsed` is the hours since the row
-    before.
+    before. Without `data` it is the file that comes with the package.
     """
     if missing not in ("rows", "elapsed"):
         raise ValueError(f"missing is {missing!r}: choose 'rows' (NaN targets) or 'elapsed' (times between rows)")
@@ -48,7 +127,10 @@ def bike_sharing_stream(
         raise ValueError(f"features has {wrong or 'nothing'}: choose from {', '.join(CHOICES)}")
     from driftgp.data.tables import read_table
 
-    table = read_table(find(BIKE_SHARING, data)[0], columns={"timestamp", "dteday", "hr", "cnt", *features})
+    table = read_table(
+        bikes_file() if data is None else find(BIKE_SHARING, data)[0],
+        columns={"timestamp", "dteday", "hr", "cnt", *features},
+    )
     times = _times(table)
     X = np.stack([table.numbers(table.column(name)) for name in features], axis=1)  # N×D
     y = table.numbers(table.column("cnt"))
