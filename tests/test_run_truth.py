@@ -304,6 +304,12 @@ def test_a_file_that_is_not_there_is_answered_with_names_like_it(monkeypatch, ca
     )
 
 
+def test_a_run_without_a_target_shows_the_columns_to_choose_from(monkeypatch, capsys):
+    Path("load.csv").write_text(text_of(stream(3)))
+    said = refused(monkeypatch, capsys, "load.csv")
+    assert "target is not given: name the column to predict with --target. The columns are time, x, y" in said
+
+
 def test_a_file_that_is_not_there_is_answered_before_anything_heavy_is_imported():
     script = (
         "import sys; from driftgp.cli import app\n"

@@ -168,7 +168,7 @@ def _legend_above(axes: Axes, row: float = 0.0) -> None:
 def _warnings_below(figure: Figure, warnings: Sequence[str]) -> None:
     """Below everything, where they hide nothing."""
     if warnings:
-        width = round(14.5 * figure.get_figwidth())
+        width = round(16.5 * figure.get_figwidth())
         lines = [line for warning in warnings for line in wrap(f"Warning: {warning}", width, subsequent_indent="    ")]
         figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8, color=VERMILION)
 

@@ -11,7 +11,7 @@ import typer
 from driftgp.cli.demo import _picture_file as check_picture
 
 INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
-WRITTEN = "How the file is written: found from its rows; say it where that is not clear"
+WRITTEN = "How the file is written, where its rows do not show it"
 NAMED = "Model by name: each of these means --model agp where no model is named"
 
 
@@ -24,7 +24,7 @@ def there(file: str) -> str:
         raise ValueError(f"{file} is a folder: give a file in it")
     folder = place.absolute().parent
     beside = [other.name for other in folder.iterdir() if other.is_file()] if folder.is_dir() else []
-    close = [str(place.parent / name) for name in get_close_matches(place.name, beside, n=3)]
+    close = [str(place.parent / name) for name in get_close_matches(place.name, beside, n=3, cutoff=0.75)]
     raise ValueError(f"{file}: there is no such file{'. Did you mean ' + ' or '.join(close) + '?' if close else ''}")
 
 

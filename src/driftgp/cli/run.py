@@ -171,8 +171,11 @@ def run(
     from driftgp.locks import locked
     from driftgp.runner import settings_from
 
-    settings = settings_from(_from_config(config) | chosen)
     live = is_live(file)
+    given = _from_config(config) | chosen
+    if "target" not in given and not live:
+        _ask_for_target(settings_from({**given, "target": "?"}), file)
+    settings = settings_from(given)
     if output is None and live:
         output = Path("-")
     _one_part_each(file, output, {"--checkpoint": checkpoint, "--plot": plot, "--config": config})
@@ -191,6 +194,13 @@ def run(
         job.print_summary(seconds, as_json=as_json)
     if plot is not None:
         job.draw(plot)
+
+
+def _ask_for_target(settings: Settings, file: str) -> None:
+    """Refuse a run without a target, with the columns to choose from."""
+    with settings.open(file) as rows:
+        columns = ", ".join(rows.header)
+    raise ValueError(f"target is not given: name the column to predict with --target. The columns are {columns}")
 
 
 def _one_part_each(file: str, output: Path | None, others: dict[str, Path | None]) -> None:

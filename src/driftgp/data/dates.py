@@ -78,10 +78,9 @@ def as_clock(cell: str, order: str | None = None) -> datetime | None:
     cell = cell.strip()
     if len(cell) < 6 or not any(map(str.isdigit, cell[:12])):
         return None
-    try:
-        return datetime.fromisoformat(cell)
-    except ValueError:
-        pass
+    clock = _iso(cell)
+    if clock is not None:
+        return clock
     if order is None:
         found = set(readings(cell).values())
         return found.pop() if len(found) == 1 else None
@@ -122,8 +121,8 @@ class Orders:
         return len({self.open[order] for order in self.possible if order in self.open}) > 1
 
     def see(self, line: int, cell: str) -> None:
-        """Take in a cell; what is no date says nothing."""
-        found = readings(cell)
+        """Take in a cell; what is no date, or ISO 8601, says nothing."""
+        found = {} if _iso(cell.strip()) else readings(cell)
         left = tuple(order for order in self.possible if order in found) if found else self.possible
         if len(left) < len(self.possible) and len(left) < 2:
             self.before, self.deciding = self.deciding, (line, cell.strip())
@@ -152,6 +151,13 @@ def as_date(text: str) -> date:
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
+
+
+def _iso(cell: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(cell)
+    except ValueError:
+        return None
 
 
 def _by_format(cell: str, form: str) -> datetime | None:

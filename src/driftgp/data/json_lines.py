@@ -18,7 +18,10 @@ def json_rows(place: str, lines: Ahead[str], count: int) -> tuple[tuple[str, ...
     source = _Listed(place, lines) if first.lstrip().startswith("[") else _Lined(place, lines)
     keys = dict.fromkeys(chain.from_iterable(source.peek(count)))
     if not keys:
-        raise ValueError(f'{place} is empty: expected one JSON object per line, such as {{"time": 0, "y": 1.5}}')
+        found = "has no object in its first lines" if first else "is empty"
+        raise ValueError(
+            f'{place} {found}: expected one JSON object per line, such as {{"t": 0, "y": 1.5}}, or one list of them'
+        )
     source.header = tuple(keys)
     return source.header, source
 

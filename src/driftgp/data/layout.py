@@ -97,7 +97,7 @@ def _is_value(cell: str) -> bool:
     """Whether a cell is a number, a time or a date."""
     if (as_number(cell) is not None or as_number(cell, "comma") is not None) and not _is_blank(cell):
         return True
-    return bool(readings(cell)) or as_clock(cell) is not None or (":" in cell and as_hours(cell) is not None)
+    return as_clock(cell) is not None or bool(readings(cell)) or (":" in cell and as_hours(cell) is not None)
 
 
 def _is_blank(cell: str) -> bool:

@@ -219,11 +219,9 @@ def _time_columns(settings: Settings, rows: Rows, first: Sequence[Row]) -> tuple
 
 
 def _is_date(cell: str) -> bool:
-    return (
-        as_number(cell) is None
-        and as_number(cell, "comma") is None
-        and (bool(readings(cell)) or as_clock(cell) is not None)
-    )
+    if as_number(cell) is not None or as_number(cell, "comma") is not None:
+        return False
+    return as_clock(cell) is not None or bool(readings(cell))
 
 
 def _is_clock(index: int, first: Sequence[Row]) -> bool:
