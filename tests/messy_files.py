@@ -369,6 +369,15 @@ def words_in_columns(folder: Path) -> Expected:
 
 
 @messy
+def mostly_words(folder: Path) -> Expected:
+    """A table of sales with more words than numbers, and an index without a name."""
+    path = folder / "sales.csv"
+    cells = [(str(t), "Leuven", "north", "open" if t % 2 else "", "cash", str(y)) for t, y in enumerate(loads())]
+    path.write_text(lines(",city,region,state,paid,load", [",".join(row) for row in cells]))
+    return Expected(path, targets=loads(), columns={}, options={"features": ""})
+
+
+@messy
 def a_sensor_that_fails(folder: Path) -> Expected:
     """An instrument that writes ERR into its column when it fails."""
     path, times = folder / "errors.csv", hours()

@@ -18,6 +18,15 @@ MOST = 50  # categories of one column that have an input each
 _UNSEEN = -1.0
 
 
+def input_name(column: str, category: str) -> str:
+    """What the input of a category is called.
+
+    >>> input_name("sky", "clear")
+    'sky = clear'
+    """
+    return f"{column} = {category}"
+
+
 @dataclass(frozen=True)
 class Columns:
     """The columns of a stream, in the order in which they came first.
@@ -51,7 +60,9 @@ class Columns:
         """What each input of the model is."""
         pairs = zip(self.names, self.categories, strict=True)
         return tuple(
-            name if known is None else f"{name} = {category}" for name, known in pairs for category in known or ("",)
+            name if known is None else input_name(name, category)
+            for name, known in pairs
+            for category in known or ("",)
         )
 
     @property

@@ -117,7 +117,8 @@ def find_head(place: str, first: Sequence[tuple[int, Sequence[str]]]) -> Head:
         raise ValueError(f"{place} is empty: expected a header and rows under it")
     cells = [row for _, row in first]
     begin, end = _words(cells)
-    chosen = max(range(begin, end), key=lambda i: (sum(not _is_blank(cell) for cell in cells[i]), -i))
+    words = [i for i in range(begin, end) if not any(map(_is_value, cells[i]))] or [begin]
+    chosen = max(words, key=lambda i: (sum(not _is_blank(cell) for cell in cells[i]), -i))
     units = chosen + 1 if chosen + 1 < end and _is_units(cells[chosen + 1], cells[end:]) else None
     names, unnamed = _names(place, *first[chosen])
     notes = []

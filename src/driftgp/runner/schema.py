@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
+from driftgp.columns import MOST, input_name
 from driftgp.data.dates import as_clock, as_hours, as_moment, readings
 from driftgp.data.numbers import BLANK, Decimal, as_flag, as_number
 from driftgp.data.rows import Row, Rows
@@ -13,7 +14,7 @@ from driftgp.runner.deciding import decide_decimal, decide_order
 from driftgp.runner.settings import SECONDS, Settings
 from driftgp.runner.stored import text
 
-CATEGORIES = 10  # of a column of text, at most, that have an input each
+FEW = 10  # categories, at most, of a column of text that is used without being asked for
 Kind = Literal["number", "flag", "mark", "category"]
 
 
@@ -31,7 +32,7 @@ class Input(NamedTuple):
     @property
     def name(self) -> str:
         """What the input is called."""
-        return f"{self.column} = {self.category}" if self.kind == "category" else self.column
+        return input_name(self.column, self.category) if self.kind == "category" else self.column
 
 
 @dataclass(frozen=True)
@@ -185,11 +186,11 @@ class _Finder:
                     f"{self.rows.place}, column {name!r} holds {reason}: give it as numbers, or leave it out"
                 )
             return self._without(name, reason)
-        if not asked and (len(values) > CATEGORIES or len(values) < 2):
+        if not asked and not 2 <= len(values) <= FEW:
             return self._without(name, _why_not(values))
-        if len(values) > CATEGORIES:
-            self.left_out.append(f"categories of {name!r} beyond the {CATEGORIES} most frequent, of {len(values)}")
-        return [Input(name, "category", category) for category, _ in values.most_common(CATEGORIES)]
+        if len(values) > MOST:
+            self.left_out.append(f"categories of {name!r} beyond the {MOST} most frequent, of {len(values)}")
+        return [Input(name, "category", category) for category, _ in values.most_common(MOST)]
 
     def _without(self, name: str, reason: str) -> list[Input]:
         self.left_out.append(f"{name} ({reason})")
