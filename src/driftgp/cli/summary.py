@@ -37,7 +37,7 @@ IN_JSON = (
 OF_ONE = (
     Column("name", "forecast"),
     *(Column(key, key, "{:>}") for key in ("RMSE", "MAE")),
-    Column("better", "", "{:>}"),
+    Column("better", "driftgp is", "{:>}"),
 )
 OF_SEVERAL = (
     Column("series", "series"),
@@ -114,7 +114,8 @@ class Summary:
         from driftgp.runner.warnings import figure
 
         total = self.total
-        rows = [{"name": "driftgp", "RMSE": figure(total["rmse"]), "MAE": figure(total["mae"]), "better": ""}]
+        name = "driftgp" if self.settings.model == "default" else f"driftgp, --model {self.settings.model}"
+        rows = [{"name": name, "RMSE": figure(total["rmse"]), "MAE": figure(total["mae"]), "better": ""}]
         for name, label in self.labels.items():
             rmse, mae = total[f"rmse_{name}"], total[f"mae_{name}"]
             better = _better(total["rmse_compared"], rmse)
@@ -181,4 +182,4 @@ def _better(own: float, naive: float, form: str = "") -> str:
     share = 1.0 - own / naive
     if form:
         return form.format(share)
-    return f"driftgp is {abs(share):.0%} {'better' if share >= 0.0 else 'worse'}"
+    return f"{abs(share):.0%} {'better' if share >= 0.0 else 'worse'}"

@@ -159,7 +159,8 @@ def _order(settings: Settings, schema: Schema, lanes: Mapping[str, Lane], rows: 
 def _why_same(settings: Settings, schema: Schema, share: float) -> str:
     if share <= _MOST:
         return "Remove what is there twice; clocks that go back in autumn need times with their offset from UTC"
-    hours = f"if hours stand apart, say --time {schema.time[0]},hour"
+    hour = next((name for name in schema.header if name.casefold().startswith(("hour", "hr"))), "hour")
+    hours = f"if hours stand apart, say --time {schema.time[0]},{hour}"
     several = "If the file has several series, name their column with --group; "
     return several + hours if settings.group is None else hours[0].upper() + hours[1:]
 
