@@ -108,3 +108,86 @@ def test_a_kernel_with_a_lengthscale_for_each_feature_gets_just_as_many():
 def test_a_wrong_setting_is_refused_and_named(settings, message):
     with pytest.raises(ValueError, match=message):
         Online(Settings(**settings)).warm(X, Y)
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+SERIES = np.sin(np.arange(90) / 3.0) + 0.05 * np.arange(90)
+TABLE = np.column_stack([SERIES[1:-1], SERIES[:-2]]), SERIES[2:]
+
+
+@pytest.mark.parametrize("settings", [{}, {"window": 20, "kernel": "linear + matern32"}, {"kernel": SE(2.0)}])
+@pytest.mark.parametrize("library", ["sklearn", "skpro", "river"])
+def test_an_estimator_goes_on_from_its_file(tmp_path, library, settings):
+    pytest.importorskip(library)
+    module = __import__(f"driftgp.{library}", fromlist=["AGPRegressor"])
+    X, y = TABLE
+    model = module.AGPRegressor(**settings)
+    if library == "river":
+        rows = [{"a": float(a), "b": float(b)} for a, b in X]
+
+        def go_on(model, part):
+            for row, target in zip(rows[part], y[part].tolist(), strict=True):
+                model.learn_one(row, target)
+            return model.predict_one(rows[0])
+
+        go_on(model, slice(50))
+    else:
+        frame = __import__("pandas").DataFrame
+        inputs, targets = frame(X, columns=["a", "b"]), frame({"y": y})
+
+        def go_on(model, part):
+            method = model.partial_fit if library == "sklearn" else model.update
+            method(inputs[part], targets["y"][part] if library == "sklearn" else targets[part])
+            return np.asarray(model.predict(inputs[:1])).item()
+
+        model.fit(inputs[:50], targets["y"][:50] if library == "sklearn" else targets[:50])
+    model.save(tmp_path / "model.gp")
+    back = module.AGPRegressor.load(tmp_path / "model.gp")
+    assert go_on(back, slice(50, 88)) == go_on(model, slice(50, 88))
+    data = (tmp_path / "model.gp").read_bytes()
+    (tmp_path / "model.gp").write_bytes(data[:-40] + b"x" + data[-39:])
+    with pytest.raises(ValueError, match=r"model\.gp: estimator is damaged: its checksum"):
+        module.AGPRegressor.load(tmp_path / "model.gp")
+
+
+@pytest.mark.parametrize("index", ["range", "date", "period"])
+@pytest.mark.parametrize("exogenous", [False, True])
+def test_a_forecaster_goes_on_from_its_file(tmp_path, index, exogenous):
+    pytest.importorskip("sktime")
+    import pandas as pd
+
+    from driftgp.sklearn import AGPRegressor
+    from driftgp.sktime import AGPForecaster
+
+    at = {
+        "range": pd.RangeIndex(90),
+        "date": pd.date_range("2024-01-01", periods=90, freq="D"),
+        "period": pd.period_range("2024-01-01", periods=90, freq="D"),
+    }[index]
+    y = pd.Series(SERIES, at, name="load")
+    X = pd.DataFrame({"week": np.arange(90) % 7.0}, at) if exogenous else None
+
+    def part(rows):
+        return None if X is None else X[rows]
+
+    model = AGPForecaster(lags=3, regressor=AGPRegressor(window=20)).fit(y[:50], X=part(slice(50)), fh=[1, 3])
+    model.save(tmp_path / "model.gp", "driftgp")
+    back = AGPForecaster.load(tmp_path / "model.gp")
+    for rows in (slice(50, 52), slice(52, 70)):
+        one, other = (
+            each.update(y[rows], X=part(rows)).predict(X=part(slice(rows.stop, rows.stop + 3)))
+            for each in (model, back)
+        )
+        pd.testing.assert_series_equal(one, other)
+
+
+def test_a_file_of_another_estimator_is_refused(tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("river")
+    import driftgp.river
+    import driftgp.sklearn
+
+    driftgp.sklearn.AGPRegressor().fit(*TABLE).save(tmp_path / "model.gp")
+    with pytest.raises(ValueError, match=r"estimator is a driftgp\.sklearn\.AGPRegressor, not a driftgp\.river"):
+        driftgp.river.AGPRegressor.load(tmp_path / "model.gp")

@@ -97,6 +97,11 @@ class Online:
             return self._at_work.copy()
 
     @property
+    def begun(self) -> bool:
+        """Whether there is a state: whether a row has come."""
+        return self._state is not None
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """What each input of the model is, by the names of the columns; numbers where none were given."""
         if self._intake.columns is not None:

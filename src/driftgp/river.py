@@ -119,6 +119,19 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
             rows[:, place] = np.where(np.isnan(column), rows[:, place], column)
         return rows
 
+    # ---- files
+
+    def _learned(self) -> tuple[Any, list[Online | None]]:
+        recent = [[row.tolist(), float(y)] for row, y in self._recent]
+        return {"features": list(self._columns), "last": self._last.tolist(), "recent": recent}, [self._online]
+
+    def _restore(self, fitted: Any, streams: list[Online]) -> None:
+        self._columns = {feature: place for place, feature in enumerate(fitted["features"])}
+        self._last = np.array(fitted["last"], np.float64)
+        self._recent.extend((np.array(row, np.float64), y) for row, y in fitted["recent"])
+        (online,) = streams
+        self._online = online if online.begun or self._columns else None
+
     # ---- features that appear
 
     def _with_columns_for(self, features: Iterable[Hashable]) -> Online:

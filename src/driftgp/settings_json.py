@@ -109,6 +109,17 @@ def rebuilt(stored: Any) -> Model:
     return model
 
 
+def kernel_of(stored: Any) -> Any:
+    """A kernel from its portrait; anything else as it is."""
+    if not isinstance(stored, dict):
+        return stored
+    _limit(stored)
+    kernel = _built(stored)
+    if not isinstance(kernel, Kernel):
+        raise ValueError(f"settings must describe a kernel; they describe {_short(stored)}")
+    return kernel
+
+
 def model_of(what: str, stored: Any, given: Model | None) -> Model:
     """The model of a checkpoint or a fleet (`what`): the given one, if the portrait is its own, or else rebuilt."""
     if given is not None:

@@ -86,6 +86,17 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
         outputs = [random.multivariate_normal(m, C, n_samples).T for m, C in zip(mean.T, covariance.T, strict=True)]
         return np.stack(outputs, axis=1)
 
+    def _learned(self) -> tuple[Any, list[Online]]:
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return {"features": self.n_features_in_, "names": None if names is None else list(names)}, [self.online_]
+
+    def _restore(self, fitted: Any, streams: list[Online]) -> None:
+        (self.online_,) = streams
+        self.n_features_in_ = int(fitted["features"])
+        if fitted["names"] is not None:
+            self.feature_names_in_ = np.array(fitted["names"], object)
+
     def _covariance(self, rows: np.ndarray) -> np.ndarray:
         return self.online_.model.covariance(self.online_.state, rows)
 

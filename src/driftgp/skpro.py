@@ -58,6 +58,16 @@ class AGPRegressor(Configured, BaseProbaRegressor):
         law = self.online_.predict(_values(X)).law
         return Predicted(law, index=X.index, columns=self._get_columns(method="predict"))
 
+    def _learned(self) -> tuple[Any, list[Online]]:
+        self.check_is_fitted()
+        names = [list(map(str, self._X_metadata["feature_names"])), list(map(str, self._y_metadata["feature_names"]))]
+        return names, [self.online_]
+
+    def _restore(self, fitted: Any, streams: list[Online]) -> None:
+        inputs, outputs = (pd.DataFrame(np.zeros((2, len(names))), columns=names) for names in fitted)
+        self.fit(inputs, outputs)  # skpro takes note of the names
+        (self.online_,) = streams
+
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:  # noqa: ARG003
         """Settings that skpro's checks try."""

@@ -1,15 +1,17 @@
 """driftgp's model as a sktime forecaster, by reduction to regression on lags."""
 
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from driftgp import checks
-from driftgp.adapters import Settings
+from driftgp.adapters import Settings, files
 from driftgp.extras import needs
 from driftgp.online import Online
 from driftgp.predictions import Prediction
+from driftgp.settings_json import kernel_of, portrait
 
 with needs("driftgp.sktime", extra="sktime"):
     import pandas as pd
@@ -73,6 +75,7 @@ class AGPForecaster(BaseForecaster):
         steps = self._steps(fh)
         settings = Settings.of(AGPRegressor() if self.regressor is None else self.regressor)
         values = y.to_numpy(np.float64)
+        self.columns_ = None if X is None else list(map(str, X.columns))
         self.past_ = np.full(checks.whole("lags", self.lags, 1) - 1 + max(steps), values[0])
         rows = self._rows(values, X, steps)
         self.models_ = {h: Online(settings) for h in steps}
@@ -110,6 +113,52 @@ class AGPForecaster(BaseForecaster):
         """Settings that sktime's checks try."""
         return [{}, {"lags": 3, "regressor": AGPRegressor(forgetting=0.99)}]
 
+    # ---- files
+
+    def save(self, path: Any = None, serialization_format: str = "pickle") -> Any:
+        """Write the forecaster to a file: with the format "driftgp" to one without pickle, which `load` reads.
+
+        Args:
+            path: the file; None, for sktime's own formats, gives the bytes.
+            serialization_format: "driftgp", or one of sktime's own, "pickle" and "cloudpickle".
+        """
+        if serialization_format != "driftgp":
+            return super().save(path, serialization_format)
+        self.check_is_fitted()
+        regressor = None if self.regressor is None else portrait(asdict(Settings.of(self.regressor)))
+        index = self.cutoff
+        fitted = {
+            "regressor": regressor,
+            "steps": list(self.models_),
+            "index": type(index).__name__,
+            "freq": getattr(index, "freqstr", None),
+            "end": int(self.end_) if isinstance(self.end_, (int, np.integer)) else str(self.end_),
+            "name": None if self._y_name is None else str(self._y_name),
+            "columns": self.columns_,
+            "past": self.past_.tolist(),
+        }
+        streams = files.bytes_of(*self.models_.values())
+        files.save(path, type(self), files.Stored({"lags": self.lags}, fitted, streams))
+        return None
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """The forecaster that `save(path, "driftgp")` wrote, which goes on where that one was."""
+        stored = files.load(path, cls)
+        fitted = stored.fitted
+        given = fitted["regressor"]
+        regressor = None if given is None else AGPRegressor(**{name: kernel_of(value) for name, value in given.items()})
+        forecaster = cls(**stored.settings, regressor=regressor)
+        # sktime takes note of the horizon, the index and the columns
+        end, steps = _index(fitted), fitted["steps"]
+        X = None if fitted["columns"] is None else pd.DataFrame(0.0, end, fitted["columns"])
+        forecaster.fit(pd.Series(0.0, end, name=fitted["name"]), X=X, fh=steps)
+        settings = Settings.of(AGPRegressor() if regressor is None else regressor)
+        streams = zip(steps, stored.streams, strict=True)
+        forecaster.models_ = {h: Online.from_bytes(data, settings) if data else Online(settings) for h, data in streams}
+        forecaster.past_ = np.array(fitted["past"], np.float64)
+        return forecaster
+
     # ---- the reduction
 
     def _rows(self, values: np.ndarray, X: pd.DataFrame | None, steps: list[int]) -> dict[int, np.ndarray]:
@@ -144,3 +193,13 @@ class AGPForecaster(BaseForecaster):
 
     def _index(self, fh: Any) -> pd.Index:
         return fh.to_absolute_index(self.cutoff)
+
+
+def _index(fitted: dict[str, Any]) -> pd.Index:
+    """The last two places of a series, as it had them."""
+    end, freq = fitted["end"], fitted["freq"]
+    if fitted["index"] == "DatetimeIndex":
+        return pd.date_range(end=end, periods=2, freq=freq)
+    if fitted["index"] == "PeriodIndex":
+        return pd.period_range(end=end, periods=2, freq=freq)
+    return pd.RangeIndex(end - 1, end + 1)

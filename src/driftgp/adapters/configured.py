@@ -1,6 +1,14 @@
 """The settings of an adapter as arguments: written once, since each library reads them off `__init__`."""
 
+import os
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Self
+
+from driftgp.adapters import files
+from driftgp.adapters.settings import Settings
 from driftgp.kernels import Kernel
+from driftgp.online import Online
 
 
 class Configured:
@@ -50,3 +58,36 @@ class Configured:
 
     def _prepare(self) -> None:
         """What else an adapter has to set up."""
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write settings and all that was learned to one file, without pickle; `load` reads it in any process."""
+        fitted, streams = self._learned()
+        names = (field.name for field in fields(Settings))
+        settings = {name: getattr(self, name) for name in names}
+        files.save(path, type(self), files.Stored(settings, fitted, files.bytes_of(*streams)))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The estimator that `save` wrote, which goes on where that one was."""
+        stored = files.load(path, cls)
+        try:
+            estimator = cls(**stored.settings)
+            settings = Settings.of(estimator)
+            estimator._restore(stored.fitted, [_stream(data, settings) for data in stored.streams])
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise ValueError(f"{path}: estimator is damaged: it holds what no estimator could ({error})") from error
+        return estimator
+
+    def _learned(self) -> tuple[Any, Sequence[Online | None]]:
+        """What JSON holds of what was learned, and the streams."""
+        raise NotImplementedError
+
+    def _restore(self, fitted: Any, streams: list[Online]) -> None:
+        """Take back what `_learned` gave."""
+        raise NotImplementedError
+
+
+def _stream(data: bytes, settings: Settings) -> Online:
+    return Online.from_bytes(data, settings) if data else Online(settings)
