@@ -54,14 +54,21 @@ test-all: $(VENV)/.dev ## the slow tests too
 test-core: $(CORE_VENV)/.made ## the core's tests, in an environment that has numpy and scipy and no JAX
 	$(TEST_ENV) $(CORE_VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)
 
-# The library compiled with the sanitisers, in a copy of the package: what is installed stays as it is.
+# The library compiled with a sanitiser, in a copy of the package: what is installed stays as it is. Python itself is not
+# compiled with it, so that the sanitiser is loaded before it, and leaks, which would be those of Python, are not looked for.
+SANITISERS ?= address thread
 SANITISED := .cache/sanitised
-test-sanitised: $(VENV)/.dev ## the C++ engine under ASan and UBSan (ARGS='-m "slow or not slow"': 1000 random nestings too)
-	rm -rf $(SANITISED) && mkdir -p $(SANITISED) && cp -r src hatch_build.py $(SANITISED)
-	cd $(SANITISED) && CXX="c++ -fsanitize=address,undefined -fno-sanitize-recover=undefined -g" $(CURDIR)/$(BIN)/python -c \
+SANITISED_FLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SANITISED_FLAGS_thread := -fsanitize=thread
+test-sanitised: $(addprefix sanitised-, $(SANITISERS)) ## the C++ engine under ASan with UBSan, and under TSan (SANITISERS=thread)
+sanitised-%: $(VENV)/.dev
+	rm -rf $(SANITISED)/$* && mkdir -p $(SANITISED)/$* && cp -r src hatch_build.py $(SANITISED)/$*
+	cd $(SANITISED)/$* && CXX="c++ $(SANITISED_FLAGS_$*) -g" $(CURDIR)/$(BIN)/python -c \
 		"import hatch_build as h, pathlib as p; h.build(p.Path('src/driftgp/engine/cpp').resolve(), p.Path('src/driftgp/engine/libdriftgp.so').resolve(), h.here())"
-	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITISED)/src \
-		$(BIN)/python -m pytest tests/test_native_agp.py tests/test_native_wrappers.py tests/test_records.py $(ARGS)
+	export LD_PRELOAD="$$(c++ -print-file-name=lib$(if $(filter thread,$*),tsan,asan).so) $$(c++ -print-file-name=libstdc++.so.6)" \
+		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1:exitcode=66 PYTHONPATH=$(SANITISED)/$*/src $(TEST_ENV); \
+	$(BIN)/python -m pytest tests/test_native_agp.py tests/test_native_wrappers.py tests/test_records.py $(ARGS) \
+		&& $(BIN)/python -m tests.fuzz states stacks --cases 1000
 
 fuzz: $(VENV)/.dev ## hostile states, files and calls, by seed (ARGS="states --seed 7 --only 123": one case again)
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)

@@ -6,10 +6,8 @@ import gzip
 import io
 import json
 import math
-import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from statistics import NormalDist
 
@@ -695,68 +693,3 @@ def test_a_file_that_has_grown_is_gone_on_with(file, tmp_path):
     assert "resumed after 40 rows" in run(grown, *options, "out.csv").stderr
     run(file, *COMMAND, "--output", "whole.csv")
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-
-
-# ---- kill −9 ---------------------------------------------------------------------------------------------------------
-
-
-class Killing:
-    """The command in a process of its own, killed at random moments and started again."""
-
-    def __init__(self, folder, options, rows):
-        self.folder, self.random = folder, random.Random(0)
-        (folder / "long.csv").write_text(table(rows))
-        self.command = [sys.executable, "-c", "from driftgp.cli import main; main()", "run", "long.csv", *options]
-
-    def start(self, output, *more):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        return subprocess.Popen([*self.command, "--output", output, *more], cwd=self.folder, **quiet)
-
-    def to_the_end(self, output, *more):
-        """Let a run come to its end; return its output and for how many seconds it was writing."""
-        with self.start(output, *more) as process:
-            first = self.wait_for_rows(process, output)
-            assert process.wait() == 0, process.stderr.read().decode()
-        return (self.folder / output).read_bytes(), time.monotonic() - first
-
-    def wait_for_rows(self, process, output):
-        """Wait until the output is longer than it was, and than its header; return the time."""
-        path = self.folder / output
-        before = max(path.stat().st_size if path.exists() else 0, 100)
-        while process.poll() is None and (not path.exists() or path.stat().st_size <= before):
-            time.sleep(0.005)
-        return time.monotonic()
-
-    def kill(self, times, span, output, *more):
-        """Kill so many runs, most of them while they write; a run that gets to its end is begun anew."""
-        kills = 0
-        while kills < times:
-            with self.start(output, *more) as process:
-                if self.random.random() < 0.8:
-                    self.wait_for_rows(process, output)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(self.random.uniform(0.0, span))
-                kills += process.poll() is None
-                process.kill()
-                if process.wait() == 0:
-                    (self.folder / "run.ckpt").unlink()
-                    (self.folder / output).unlink()  # or the next run would wait to outgrow it
-
-
-def check_killing(folder, times, options, rows):
-    killing = Killing(folder, options, rows)
-    whole, span = killing.to_the_end("whole.csv")
-    resumable = ("killed.csv", "--checkpoint", "run.ckpt", "--every", "128")
-    killing.kill(times, span, *resumable)
-    assert killing.to_the_end(*resumable)[0] == whole
-    assert {path.name for path in folder.iterdir()} == {"long.csv", "whole.csv", "killed.csv", "run.ckpt"}
-
-
-def test_a_killed_run_leaves_no_trace(tmp_path):
-    check_killing(tmp_path, 3, COMMAND, rows=3000)
-
-
-@pytest.mark.slow
-def test_fifty_kills_leave_no_trace(tmp_path):
-    small = ("--target", "y", "--lags", "3", "--kernel", "se", "--inducing", "5", "--window", "30", "--model", "hybrid")
-    check_killing(tmp_path, 50, small, rows=10_000)

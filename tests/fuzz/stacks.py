@@ -1,0 +1,47 @@
+"""Nested models of every build of the library, on stacks of states, by several threads at once: one thread's bits."""
+
+import threading
+
+import numpy as np
+
+from driftgp.engine import library
+from driftgp.engine.native import NativeEngine
+from tests.test_native_wrappers import any_model, stream
+
+STATES, ROWS, THREADS = 6, 12, 3
+
+
+def case(rng: np.random.Generator) -> str:
+    """A model, a build, a stack; then the same by threads that share the model."""
+    levels = [level for level in library.LEVELS[1:] if library.library().level(level)]
+    level = levels[rng.integers(len(levels))]
+    model, P = any_model(rng, 4), int(rng.integers(1, 4))
+    X, y, elapsed = stream(model, P, int(rng.integers(1 << 30)))
+    engine = NativeEngine(model, X.shape[1], P, level)
+    warmup, N = int(rng.choice([0, 1, 10, 25])), STATES * ROWS
+    states = np.zeros(STATES, engine.record_dtype)
+    for state in states.reshape(STATES, 1):
+        engine.start(state.reshape(()), X[:warmup], y[:warmup])
+    rows = np.resize(np.arange(len(X)), N)
+    X, y, elapsed = X[rows], y[rows], elapsed[rows]
+    alone, ends = states.copy(), np.arange(ROWS, N + 1, ROWS)
+    expected = engine.run(alone, np.arange(STATES), ends, X, y, elapsed)
+    made: dict[int, np.ndarray] = {}
+
+    def work(thread: int) -> None:
+        for slot in range(thread, STATES, THREADS):
+            own = slice(slot * ROWS, (slot + 1) * ROWS)
+            state = states[slot : slot + 1]
+            made[slot] = engine.run(state, np.array([0]), np.array([ROWS]), X[own], y[own], elapsed[own])
+            engine.solve(made[slot], np.array([-1.0, 1.0]))
+            engine.complete(state.copy().reshape(()))
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == STATES, "a thread failed"
+    assert states.tobytes() == alone.tobytes(), "states of threads differ from those of one"
+    assert b"".join(made[slot].tobytes() for slot in range(STATES)) == expected.tobytes()
+    return level
