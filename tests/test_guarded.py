@@ -80,6 +80,29 @@ def test_the_default_follows_a_jump_of_the_level():
     assert np.mean(errors[50:]) < 1.5 * np.mean(np.abs(RNG.normal(size=1000)))
 
 
+def test_a_past_that_no_longer_applies_is_forgotten():
+    """From the twentieth row of another unit on the model is the one that starts from these twenty."""
+    state = model().update(model().init(X[:60], Y[:60]), X[60:150], Y[60:150])
+    assert state.restarts == 0
+    moved = model().update(state, X[150:170], 100.0 * Y[150:170] + 5000.0)
+    assert moved.restarts == 1
+    fresh = model().model.init(X[150:170], 100.0 * Y[150:170] + 5000.0)
+    assert moved.inner.record.tobytes() == fresh.record.tobytes()
+
+
+@pytest.mark.parametrize("stuck", [0.0, 40.0])
+def test_a_sensor_that_is_stuck_is_no_new_world(stuck):
+    state = model().update(model().init(X[:60], Y[:60]), X[60:150], Y[60:150])
+    assert model().update(state, X[150:250], np.full(100, stuck)).restarts == 0
+
+
+def test_errors_as_large_as_the_targets_are_no_reason_to_forget():
+    """A stretch of noise: nobody could do better."""
+    state = model().update(model().init(X[:60], Y[:60]), X[60:150], Y[60:150])
+    noise = 500.0 * np.random.default_rng(0).normal(size=200)
+    assert model().update(state, X[150:350], noise).restarts == 0
+
+
 def test_refuses_a_reach_that_is_none():
     with pytest.raises(ValueError, match="reach must lie in"):
         model(reach=0.5)

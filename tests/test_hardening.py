@@ -350,3 +350,102 @@ def test_duplicates_without_jitter_use_a_whole_factor_and_count_the_repair(learn
         assert np.isfinite(forecast.mean).all()
         assert (forecast.variance > 0.0).all()
         assert np.isfinite(state.inverse_L).all()
+
+
+# ---- hostile streams, by the default ---------------------------------------------------------------------------------
+
+HIT, ROWS_OF_IT = 200, 100  # rows before the disturbance, rows of it
+BACK, SETTLED = 100, 50  # rows after which the default is as it was: after a disturbance, after a change that lasts
+
+HOSTILE: dict[str, Callable[[np.ndarray, np.ndarray], None]] = {}
+
+
+def hostile(disturb: Callable[[np.ndarray, np.ndarray], None]) -> Callable[[np.ndarray, np.ndarray], None]:
+    HOSTILE[disturb.__name__] = disturb
+    return disturb
+
+
+@hostile
+def targets_that_alternate_between_extremes(X, y):
+    y[:] = 1e6 * (-1.0) ** np.arange(len(y))
+
+
+@hostile
+def targets_of_any_finite_size(X, y):
+    y[::3] = 10.0 ** RNG.uniform(-300, 300, len(y[::3]))
+
+
+@hostile
+def inputs_of_any_finite_size(X, y):
+    X[::3] = RNG.choice([-1.0, 1.0], X[::3].shape) * 10.0 ** RNG.uniform(-300, 308, X[::3].shape)
+
+
+@hostile
+def constants(X, y):
+    X[:], y[:] = 0.7, 3.0
+
+
+@hostile
+def zeros(X, y):
+    X[:], y[:] = 0.0, 0.0
+
+
+@hostile
+def duplicates(X, y):
+    X[:], y[:] = np.repeat(X[::10], 10, 0), np.repeat(y[::10], 10)
+
+
+@hostile
+def denormals(X, y):
+    X *= 5e-324
+    y *= 5e-324
+
+
+def calm(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 2))
+    return x, 20.0 + 3.0 * np.sin(x[:, 0]) + x[:, 1] + 0.3 * rng.normal(size=rows)
+
+
+def errors_of(x: np.ndarray, y: np.ndarray, warmup: int) -> np.ndarray:
+    """Absolute errors of the default model, row by row, all of whose forecasts must be finite."""
+    model = recommended(x[:warmup], y[:warmup])
+    run = prequential(model, model.init(x[:warmup], y[:warmup]), x[warmup:], y[warmup:])
+    numbers = (run.prediction.mean, run.prediction.variance, *run.prediction.interval(0.95))
+    assert all(np.isfinite(each).all() for each in numbers)
+    assert (run.prediction.variance > 0.0).all()
+    with np.errstate(over="ignore"):
+        return np.append(np.full(warmup, np.nan), np.abs(run.prediction.mean - y[warmup:]))
+
+
+@natively
+@pytest.mark.parametrize("warmup", [0, 100])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_default_stays_finite_and_finds_back(name, warmup):
+    x, y = calm(HIT + ROWS_OF_IT + BACK + 100, 3)
+    struck = slice(HIT, HIT + ROWS_OF_IT)
+    with np.errstate(over="ignore", under="ignore"):
+        HOSTILE[name](x[struck], y[struck])
+    errors = errors_of(x, y, warmup)
+    assert errors[-100:].mean() < 1.5 * errors[HIT - 80 : HIT].mean()
+
+
+@natively
+@pytest.mark.parametrize("change", [(100.0, 0.0), (0.01, 0.0), (1.8, 32.0), (1.0, 1000.0), (-1.0, 0.0)], ids=str)
+def test_the_default_follows_a_lasting_change_of_units(change):
+    """The sensor of the target: ×100, ÷100, °C to °F, another zero, another sign."""
+    factor, shift = change
+    x, y = calm(HIT + SETTLED + 100, 3)
+    y[HIT:] = factor * y[HIT:] + shift
+    errors = errors_of(x, y, 100)
+    assert errors[-100:].mean() < 1.5 * abs(factor) * errors[HIT - 80 : HIT].mean()
+
+
+@natively
+@pytest.mark.parametrize("change", [(100.0, 0.0), (1.8, 32.0)], ids=str)
+def test_the_default_follows_a_lasting_change_of_units_of_an_input(change):
+    factor, shift = change
+    x, y = calm(HIT + SETTLED + 100, 3)
+    x[HIT:, 1] = factor * x[HIT:, 1] + shift
+    errors = errors_of(x, y, 100)
+    assert errors[-100:].mean() < 2.5 * errors[HIT - 80 : HIT].mean()

@@ -1,4 +1,4 @@
-"""Targets no farther out than a model has reason to follow them."""
+"""Targets no farther out than a model has reason to follow them, and no past that no longer applies."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -6,22 +6,38 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftgp import checks
-from driftgp.model import Model
-from driftgp.records import View, part, whole, wholes
+from driftgp.model import Model, Units
+from driftgp.records import View, floats, part, whole, wholes
 from driftgp.wrappers.holding import Holding
 
 # Until so many targets have come nobody knows how far they go.
 _FIRST = 30
 # However often it comes, a target counts as at most so many standard deviations: their squares stay finite.
 _FARTHEST = 1e8
+# Samples by which a model is judged once its errors are large, and from which it then starts anew.
+SUSPECT = 20
+# An error so many times as large as usual is large.
+_LARGE = 10.0
+# A model whose errors are so many times the spread of the targets themselves is of no use.
+_USELESS = 2.0
+# By this share the usual size of an error goes up or down with one error.
+_PACE = 0.02
+# Errors and targets count as no larger than this, so that their squares are finite.
+_LARGEST, _SMALLEST = 1e140, 1e-140
 
 
 class GuardedState(View):
-    """Which targets lay far out, and the held model's state."""
+    """Which targets lay far out, the samples since errors have become large, and the held model's state."""
 
     seen: int = whole()  # targets so far
     beyond: np.ndarray = wholes("P")  # side on which the last target lay beyond the limit: −1, 1, or 0 for neither
     guarded: np.ndarray = wholes("P")  # how often a target was learned from at the limit
+    X: np.ndarray = floats(SUSPECT, "D")  # the samples since then
+    y: np.ndarray = floats(SUSPECT, "P")
+    error: np.ndarray = floats(SUSPECT, "P")
+    suspect: int = whole()  # how many of them there are
+    usual: np.ndarray = floats("P")  # size of an error, 0 before the first
+    restarts: int = whole()  # how often the model started anew
     inner: Any = part()
 
 
@@ -34,6 +50,15 @@ class Guarded(Holding):
     with mean and standard deviation as the held model forecast them. One target 50 standard deviations off would spoil
     the forecasts of many rows; at six it costs a few. A target that goes beyond the limit on the same side twice
     running is taken for real and counts in full, so a jump of the level is followed one row later.
+
+    Where the past no longer applies, the held model starts anew: a sensor whose unit has changed, the calm after a
+    stretch of nonsense. The first error of more than ten times the usual size begins a trial of 20 samples. If by the
+    end of it the errors are large and worse than the median of these targets would have been,
+
+        median |yᵢ − meanᵢ|  >  max( 10 · usual, 2 · median |yᵢ − median y| )
+
+    the held model starts from the 20 samples alone; not so where these targets are all the same, as those of a sensor
+    that is stuck. The usual size is a median that moves by 2 % with each error.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -58,7 +83,7 @@ class Guarded(Holding):
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
-        return GuardedState.dtype(P=outputs, inner=self.model.record_dtype(inputs, outputs))
+        return GuardedState.dtype(D=inputs, P=outputs, inner=self.model.record_dtype(inputs, outputs))
 
     def start(self, state: GuardedState, X: np.ndarray, y: np.ndarray) -> None:
         """Start the held model on the batch as it is."""
@@ -76,17 +101,61 @@ class Guarded(Holding):
     def learn(
         self, state: GuardedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
-        """Bring a lone wild target to the limit, then let the held model learn."""
+        """Bring a lone wild target to the limit, then let the held model learn, or start anew."""
         known = self.model.forecast(state.inner, x[None]) if forecast is None else forecast
         self.model.learn(state.inner, x, self._near(state, y, known), elapsed, known)
-        state.seen += bool(np.isfinite(y).all())
+        if not np.isfinite(y).all():
+            return
+        state.seen += 1
+        if np.isfinite(x).all() and np.isfinite(known["mean"][0]).all():
+            self._judge(state, x, y, known["mean"][0])
+
+    def _judge(self, state: GuardedState, x: np.ndarray, y: np.ndarray, mean: np.ndarray) -> None:
+        """Note an error, and start anew where the last ones were too large to go on."""
+        y = np.clip(y, -_LARGEST, _LARGEST)
+        error = np.abs(np.clip(y - mean, -_LARGEST, _LARGEST))
+        large = np.any(error > _LARGE * state.usual) and state.seen > _FIRST
+        pace = np.exp(max(_PACE, 1.0 / state.seen) * np.sign(error - state.usual))
+        state.usual[...] = np.where(state.usual > 0.0, np.clip(state.usual * pace, _SMALLEST, _LARGEST), error)
+        if state.suspect == 0 and not large:
+            return
+        state.X[state.suspect], state.y[state.suspect], state.error[state.suspect] = x, y, error
+        state.suspect += 1
+        if state.suspect == SUSPECT:
+            state.suspect = 0
+            spread = np.median(np.abs(state.y - np.median(state.y, 0)), 0)
+            useless = np.median(state.error, 0) > np.maximum(_LARGE * state.usual, _USELESS * spread)
+            if np.any(useless & (spread > 0.0)):  # a sensor that is stuck tells of no new world
+                self._start_anew(state)
+
+    def _start_anew(self, state: GuardedState) -> None:
+        """Forget all but the samples of the trial."""
+        state.inner.record[...] = np.zeros((), state.inner.record.dtype)
+        self.model.start(state.inner, state.X, state.y)
+        state.beyond[...] = 0
+        state.restarts += 1
+
+    def rescale(self, state: GuardedState, units: Units) -> None:
+        """The samples of the trial in other units too; slots without one become zeros."""
+        here = np.arange(SUSPECT)[:, None] < state.suspect
+        state.X[...] = np.where(here, units.inputs(state.X), 0.0)
+        state.y[...] = np.where(here, units.targets(state.y), 0.0)
+        state.error[...] = np.where(here, state.error / units.y_scale, 0.0)
+        state.usual /= units.y_scale
+        self.model.rescale(state.inner, units)
 
     def check(self, state: GuardedState) -> None:
         """Refuse sides that are none, and counts that are negative."""
         if not np.isin(state.beyond, (-1, 0, 1)).all():
             raise ValueError("beyond must be -1, 0 or 1")
-        if state.seen < 0 or (state.guarded < 0).any():
-            raise ValueError("seen and guarded must not be negative")
+        if min(state.seen, state.guarded.min(), state.restarts) < 0:
+            raise ValueError("seen, guarded and restarts must not be negative")
+        if not 0 <= state.suspect < SUSPECT:
+            raise ValueError(f"suspect must lie in [0, {SUSPECT}); got {state.suspect}")
+        if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= _LARGEST)):
+            raise ValueError("X, y and error must be finite")
+        if not np.all((state.usual >= 0.0) & (state.usual <= _LARGEST)):
+            raise ValueError(f"usual must be finite and not negative; got {state.usual}")
         self.model.check(state.inner)
 
     def _near(self, state: GuardedState, y: np.ndarray, known: np.ndarray) -> np.ndarray:

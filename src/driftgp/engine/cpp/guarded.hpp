@@ -1,4 +1,5 @@
-// Targets no farther out than a model has reason to follow them: the twin of wrappers/guarded.py.
+// Targets no farther out than a model has reason to follow them, and no past that no longer applies: the twin of
+// wrappers/guarded.py.
 
 #pragma once
 
@@ -8,9 +9,13 @@ namespace DRIFTGP_LEVEL {
 
 class Guarded : public Transparent {
     static constexpr int64_t FIRST = 30;  // as in guarded.py
-    static constexpr double FARTHEST = 1e8;
+    static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, PACE = 0.02, LARGEST = 1e140, SMALLEST = 1e-140;
+    static constexpr int SUSPECT = 20;
     const double reach;
-    size_t seen = 0, beyond = 0, guarded = 0;
+    size_t seen = 0, beyond = 0, guarded = 0, X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0;
+    size_t held_size = 0;
+
+    static double bounded(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
 
     static double read_reach(const driftgp::Part &part) {
         driftgp::Settings settings(part);
@@ -33,6 +38,52 @@ class Guarded : public Transparent {
         return std::min(std::max(y, mean - limit * std), mean + limit * std);
     }
 
+    static double median(double *values) {  // which come to be in order
+        std::sort(values, values + SUSPECT);
+        return 0.5 * (values[SUSPECT / 2 - 1] + values[SUSPECT / 2]);
+    }
+    // Whether the errors of an output in the trial are too large to go on.
+    bool useless(const double *state, int p, Memory &memory) const {
+        Lease lease(memory);
+        double *targets = memory.take(SUSPECT), *errors = memory.take(SUSPECT);
+        for (int i = 0; i < SUSPECT; i++)
+            targets[i] = state[y + size_t(i) * P + p], errors[i] = state[error + size_t(i) * P + p];
+        double middle = median(targets);
+        for (int i = 0; i < SUSPECT; i++) targets[i] = std::fabs(targets[i] - middle);
+        double spread = median(targets);  // 0 for a sensor that is stuck, which tells of no new world
+        return spread > 0.0 && median(errors) > std::max(LARGE * state[usual + p], USELESS * spread);
+    }
+    // Notes an error, and starts anew where the last ones were too large to go on.
+    void judge(double *state, const double *sample, const double *target, const double *mean, Memory &memory) const {
+        Lease lease(memory);
+        double *now = memory.take(P), pace = std::max(PACE, 1.0 / double(whole(state, seen)));
+        bool large = false;
+        for (int p = 0; p < P; p++) {
+            double &size = state[usual + p];
+            now[p] = std::fabs(bounded(bounded(target[p]) - mean[p]));
+            large |= now[p] > LARGE * size && whole(state, seen) > FIRST;
+            double sign = now[p] > size ? 1.0 : now[p] < size ? -1.0 : 0.0;
+            size = size > 0.0 ? std::min(std::max(size * std::exp(pace * sign), SMALLEST), LARGEST) : now[p];
+        }
+        Whole &count = whole(state, suspect);
+        if (count == 0 && !large) return;
+        std::copy_n(sample, D, state + X + size_t(count) * D), std::copy_n(now, P, state + error + size_t(count) * P);
+        for (int p = 0; p < P; p++) state[y + size_t(count) * P + p] = bounded(target[p]);
+        if (++count < SUSPECT) return;
+        count = 0;
+        bool any = false;
+        for (int p = 0; p < P; p++) any |= useless(state, p, memory);
+        if (any) start_anew(state, memory);
+    }
+    // Forgets all but the samples of the trial.
+    void start_anew(double *state, Memory &memory) const {
+        Lease lease(memory);
+        std::fill_n(state + inner, held_size, 0.0);
+        held->start(state + inner, state + X, state + y, SUSPECT, memory);
+        for (int p = 0; p < P; p++) whole(state, beyond + p) = 0;
+        whole(state, restarts)++;
+    }
+
   public:
     Guarded(const driftgp::Part &part, int inputs, int outputs)
         : Transparent(part, inputs, outputs), reach(read_reach(part)) {}
@@ -41,32 +92,57 @@ class Guarded : public Transparent {
         size_t start = state.size;
         seen = state.wholes("seen") - start, beyond = state.wholes("beyond", P) - start;
         guarded = state.wholes("guarded", P) - start;
+        X = state.floats("X", size_t(SUSPECT) * D) - start, y = state.floats("y", size_t(SUSPECT) * P) - start;
+        error = state.floats("error", size_t(SUSPECT) * P) - start, suspect = state.wholes("suspect") - start;
+        usual = state.floats("usual", P) - start, restarts = state.wholes("restarts") - start;
         declare_held(state, start);
+        held_size = state.size - start - inner;
     }
     void declare_forecast(Layout &forecast) override {
         size_t start = forecast.size;
         held->declare_forecast(forecast);
         told = forecast.size - start;
     }
-    void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
-        for (int64_t i = 0; i < rows; i++) whole(state, seen) += all_finite(y + i * P, P);
-        held->start(state + inner, X, y, rows, memory);
+    void start(double *state, const double *samples, const double *targets, int64_t rows,
+               Memory &memory) const override {
+        for (int64_t i = 0; i < rows; i++) whole(state, seen) += all_finite(targets + i * P, P);
+        held->start(state + inner, samples, targets, rows, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
         held->forecast(state + inner, x, made, memory);
     }
-    void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
+    void learn(double *state, const double *x, const double *target, double elapsed, const double *known,
                Memory &memory) const override {
         Lease lease(memory);
         const double *said = heard(state, x, known, memory);
         double *near_y = memory.take(P);
-        for (int p = 0; p < P; p++) near_y[p] = near(state, p, y[p], said);
+        for (int p = 0; p < P; p++) near_y[p] = near(state, p, target[p], said);
         held->learn(state + inner, x, near_y, elapsed, said, memory);
-        whole(state, seen) += all_finite(y, P);
+        if (!all_finite(target, P)) return;
+        whole(state, seen)++;
+        if (all_finite(x, D) && all_finite(said, P)) judge(state, x, target, said, memory);
+    }
+    void rescale(double *state, const Units &units, Memory &memory) const override {
+        for (int i = 0; i < SUSPECT; i++) {
+            bool here = i < whole(state, suspect);
+            for (int d = 0; d < D; d++) {
+                double &x = state[X + size_t(i) * D + d];
+                x = here ? in_other_units(x, units.x_centre[d], units.x_scale[d]) : 0.0;
+            }
+            for (int p = 0; p < P; p++) {
+                double &target = state[y + size_t(i) * P + p], &e = state[error + size_t(i) * P + p];
+                target = here ? in_other_units(target, units.y_centre[p], units.y_scale[p]) : 0.0;
+                e = here ? e / units.y_scale[p] : 0.0;
+            }
+        }
+        for (int p = 0; p < P; p++) state[usual + p] /= units.y_scale[p];
+        Holding::rescale(state, units, memory);
     }
     void check(const double *state) const override {
         refuse_unless_counts(state, seen, 1, "seen");
         refuse_unless_counts(state, guarded, P, "guarded");
+        refuse_unless_counts(state, restarts, 1, "restarts");
+        refuse_unless(whole(state, suspect) >= 0 && whole(state, suspect) < SUSPECT, "suspect", "a number of samples");
         for (int p = 0; p < P; p++)
             refuse_unless(whole(state, beyond + p) >= -1 && whole(state, beyond + p) <= 1, "beyond", "-1, 0 or 1");
         Holding::check(state);
