@@ -73,6 +73,8 @@ def fuzz(kind: str, seed: int, cases: int, seconds: float) -> list[tuple[int, st
                 if began > until:
                     break
                 continue
+            if told["end"] is None:  # the worker ended, or hung, without a case
+                raise SystemExit(f"{kind}: no worker could be started: {told['failure']}")
             slowest, done = max(slowest, time.monotonic() - began), done + 1
             begin = told["end"] + 1
             if "failure" in told:
@@ -83,11 +85,16 @@ def fuzz(kind: str, seed: int, cases: int, seconds: float) -> list[tuple[int, st
             continue
         break
     print(f"{kind}, seed {seed}: {done} cases, {len(failures)} failures, the slowest case {slowest:.2f} s")
+    report(kind, seed, outcomes, failures)
+    return failures
+
+
+def report(kind: str, seed: int, outcomes: Counter[str], failures: list[tuple[int, str]]) -> None:
+    """Print what came of the cases, and how to repeat those that failed."""
     for outcome, count in sorted(outcomes.items()):
         print(f"  {count:5d} {outcome}")
     for number, failure in failures:
         print(f'  FAILED make fuzz ARGS="{kind} --seed {seed} --only {number}": {failure[:300]}')
-    return failures
 
 
 def main() -> None:

@@ -6,9 +6,10 @@ import pytest
 from pyspark import cloudpickle
 
 from driftgp import AGP, FastAGP
+from driftgp.essence import Essence
 from driftgp.fleet import Fleet
 from driftgp.spark import Job
-from driftgp.spark.bucket import Bucket, Stored
+from driftgp.spark.bucket import Bucket, Kept, Stored
 from driftgp.wrappers import CarryForward
 
 MODEL = FastAGP(inducing=4, window=10)
@@ -109,6 +110,42 @@ def test_stored_and_opened_again_goes_on_to_the_same_bits():
     first = halves.follow(table.head(20))
     second = Bucket.open(JOB, halves.stored()).follow(table.tail(20))
     pd.testing.assert_frame_equal(answers, pd.concat((first, second), ignore_index=True))
+
+
+def test_a_bucket_that_comes_back_unchanged_is_not_read_again(monkeypatch):
+    """At a few rows per second, reading and writing all keys of a bucket is what costs time."""
+    table, kept = rows(), Kept()
+    stored, expected = None, Bucket.open(JOB, None)
+    read, cut = [], []
+    monkeypatch.setattr(Essence, "join", lambda self, *given, old=Essence.join: (read.append(1), old(self, *given))[1])
+    monkeypatch.setattr(Essence, "cut", lambda self, given, old=Essence.cut: (cut.append(1), old(self, given))[1])
+    for i in range(len(table)):
+        bucket = kept.open(JOB, 5, stored)
+        bucket.follow(table[i : i + 1])
+        stored = kept.store(5, bucket)
+    assert not read
+    assert len(cut) == len(table)
+    expected.follow(table)
+    assert stored == expected.stored()
+
+
+def test_a_bucket_that_a_failed_task_has_changed_is_read_again():
+    table, kept = rows(), Kept()
+    bucket = kept.open(JOB, 5, None)
+    bucket.follow(table.head(20))
+    stored = kept.store(5, bucket)
+    kept.open(JOB, 5, stored).follow(table.tail(20))  # and then the task fails: nothing is stored
+    again = kept.open(JOB, 5, stored)
+    assert again.stored() == stored
+
+
+def test_no_more_buckets_are_kept_than_there_is_room_for():
+    kept = Kept(most=1)
+    for number in range(3):
+        bucket = kept.open(JOB, number, None)
+        bucket.follow(rows())
+        kept.store(number, bucket)
+    assert len(kept) == 1
 
 
 def test_a_job_starts_new_keys_from_a_shared_warm_up():

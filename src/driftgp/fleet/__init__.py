@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,6 +60,7 @@ class Fleet:
         self._slots: dict[Key, int] = {}
         self._clock = Clock()
         self._warm = False
+        self._pieces: dict[Key, stored.Piece] | None = None  # of keys that have not changed, where they are kept
         self._lock = threading.RLock()
 
     # ---- what it holds -----------------------------------------------------------------------------------------------
@@ -80,6 +81,11 @@ class Fleet:
     def __len__(self) -> int:
         """How many keys there are."""
         return len(self._slots)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the states take, in bytes."""
+        return 0 if self._stack is None else self._stack.words.nbytes
 
     def __contains__(self, key: object) -> bool:
         return key in self._slots
@@ -190,6 +196,7 @@ class Fleet:
             rows = checked_rows(self._layout_for(X, y), X, y, passed.elapsed)
             if begins and self.model.as_they_are:
                 warn_of_units(X, y)
+            self._changed(different)
             forecast = self._states.run(self._slots_for(different)[which], *rows)
             self._clock.accept(passed, different)
             self._intake = intake
@@ -268,6 +275,7 @@ class Fleet:
             slots = self._known(listed)
             model = None if self._model is None else plain(self._model)
             evicted = {key: self._seal(model, [key], [slot]) for key, slot in zip(listed, slots, strict=True)}
+            self._changed(listed)
             for key in listed:
                 del self._slots[key]
             self._clock.forget(listed)
@@ -301,9 +309,17 @@ class Fleet:
             for part in opened:
                 self._clock.note(*part.keys)
 
-    def to_bytes(self, *, start: bool = True) -> bytes:
-        """Return the whole fleet as bytes, with the state that new keys start from unless told otherwise."""
+    def to_bytes(self, *, start: bool = True, again: bool = False) -> bytes:
+        """Return the whole fleet as bytes.
+
+        Args:
+            start: whether with the state that new keys start from, if there was a warm-up.
+            again: keep the bytes of each key until it learns, so that the next call takes the time of the keys that
+                have learned since; it takes the memory of the bytes.
+        """
         with self._lock:
+            if again and self._pieces is None:
+                self._pieces = {}
             slots = [*self._slots.values(), START] if start and self._warm else list(self._slots.values())
             return self._seal(plain(self._states.model), self.keys, slots)
 
@@ -335,8 +351,24 @@ class Fleet:
         named = stored.Keys(keys, self._clock.last(keys))
         clock = Clock() if np.isnan(named.times).all() else self._clock
         form = {"intake": self._intake.to_json(), "clock": clock.to_json()}
-        records = map(stack.record, slots)
-        return stored.seal(stack.essence, model, named, records, form, started=len(slots) > len(keys))
+        pieces = [self._piece(key, slot) for key, slot in zip_longest(keys, slots)]
+        return stored.seal(stack.essence, model, named, pieces, form, started=len(slots) > len(keys))
+
+    def _piece(self, key: Key | None, slot: int) -> stored.Piece:
+        """The state in a slot as it is stored; of the one that new keys start from, without a key."""
+        kept = {} if self._pieces is None or key is None else self._pieces
+        found = kept.get(key)  # type: ignore[arg-type]
+        if found is None:
+            found = stored.piece_of(self._states.essence, self._states.record(slot))
+            if key is not None and self._pieces is not None:
+                self._pieces[key] = found
+        return found
+
+    def _changed(self, keys: list[Key]) -> None:
+        """Keep no bytes of these keys."""
+        if self._pieces is not None:
+            for key in keys:
+                self._pieces.pop(key, None)
 
     def _check_admitted(self, model: Model, opened: list[Stored]) -> None:
         layout = opened[0].layout if self._stack is None else self._stack.layout

@@ -7,7 +7,7 @@ compressed, the bits in which the rest of some of them differs from what follows
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -45,23 +45,36 @@ class Stored(NamedTuple):
     clock: Clock  # without keys
 
 
+class Piece(NamedTuple):
+    """One state as it is stored."""
+
+    essential: bytes
+    difference: bytes  # empty where there is none
+    digest: str
+
+
+def piece_of(parts: Essence, record: np.ndarray) -> Piece:
+    """A record (of shape ()) as it is stored."""
+    cut = parts.cut(record)
+    if not cut.difference.any():
+        return Piece(essence.to_bytes(cut.essential), b"", "")
+    digest = essence.digest_of(essence.words_of(record.reshape(1)))
+    return Piece(essence.to_bytes(cut.essential), essence.to_bytes(cut.difference), digest)
+
+
 def seal(
     parts: Essence,
     model: Any,
     keys: Keys,
-    records: Iterable[np.ndarray],
+    pieces: Sequence[Piece],
     form: dict[str, Any],
     *,
     started: bool,
 ) -> bytes:
-    """Return all of it as bytes; `records` (of shape () each) are the states in the order of the keys."""
-    essentials, differences, differing = [], [], []
-    for i, record in enumerate(records):
-        cut = parts.cut(record)
-        essentials.append(essence.to_bytes(cut.essential))
-        if cut.difference.any():
-            differences.append(essence.to_bytes(cut.difference))
-            differing.append([i, essence.digest_of(essence.words_of(record.reshape(1)))])
+    """Return all of it as bytes; `pieces` are the states in the order of the keys."""
+    essentials = [piece.essential for piece in pieces]
+    differences = [piece.difference for piece in pieces if piece.difference]
+    differing = [[i, piece.digest] for i, piece in enumerate(pieces) if piece.difference]
     header = {
         "layout": asdict(parts.layout),
         "model": model,

@@ -8,7 +8,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, functions
 
 from driftgp.spark import schema
-from driftgp.spark.bucket import Bucket, Stored
+from driftgp.spark.bucket import Bucket, Kept, Stored
 from driftgp.spark.job import Job
 
 
@@ -63,12 +63,11 @@ def checked_states(states: DataFrame, job: Job) -> DataFrame:
     return states
 
 
-def open_bucket(job: Job, number: int, stored: tuple[str, bytes, bytes] | None) -> Bucket:
+def open_bucket(job: Job, number: int, stored: tuple[str, bytes, bytes] | None, kept: Kept | None = None) -> Bucket:
     """Open a bucket from what Spark has kept of it; a refusal says which one it is."""
-    if stored is None:
-        return Bucket.open(job, None)
+    given = None if stored is None else Stored(stored[0], bytes(stored[1]), bytes(stored[2]))
     try:
-        return Bucket.open(job, Stored(stored[0], bytes(stored[1]), bytes(stored[2])))
+        return Bucket.open(job, given) if kept is None else kept.open(job, number, given)
     except ValueError as error:
         raise ValueError(f"states: column 'fleet' of bucket {number} cannot be used: {error}") from error
 

@@ -49,7 +49,7 @@ class Bucket:
     def stored(self) -> Stored:
         """What `open` opens."""
         times = np.array([self.last[key] for key in self.fleet.keys], "<i8")
-        return Stored(self.job.written, self.fleet.to_bytes(start=False), times.tobytes())
+        return Stored(self.job.written, self.fleet.to_bytes(start=False, again=True), times.tobytes())
 
     def follow(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Predict and then learn from rows with `key`, `time`, `x` (a list) and `y`, in the order of their times.
@@ -82,6 +82,35 @@ class Bucket:
     def _bounds(self, prediction: Prediction) -> np.ndarray:
         """Mean, lower and upper bound, 3×N."""
         return np.stack((prediction.mean, *prediction.interval(self.job.level)))
+
+
+class Kept:
+    """Buckets that a worker has at hand: one that comes back as it was stored here is not read again.
+
+    A micro-batch of a few rows costs what its rows cost, and not what all keys of their buckets do.
+    """
+
+    def __init__(self, most: int = 1 << 28) -> None:
+        """Keep buckets whose states take so many bytes of memory at most."""
+        self.most = most
+        self._buckets: dict[int, tuple[Stored, Bucket]] = {}  # the one that was used last is the last
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._buckets)
+
+    def open(self, job: Job, number: int, stored: Stored | None) -> Bucket:
+        """The bucket that was stored; it is out of here until it is stored again."""
+        before, bucket = self._buckets.pop(number, (None, None))
+        return bucket if bucket is not None and before == stored else Bucket.open(job, stored)
+
+    def store(self, number: int, bucket: Bucket) -> Stored:
+        """What a state store is to keep of a bucket, which is kept here too."""
+        stored = bucket.stored()
+        self._buckets[number] = stored, bucket
+        while len(self._buckets) > 1 and sum(each.fleet.nbytes for _, each in self._buckets.values()) > self.most:
+            del self._buckets[next(iter(self._buckets))]
+        return stored
 
 
 def _order(key: np.ndarray, time: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:

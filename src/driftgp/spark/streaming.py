@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from driftgp.spark import schema
 from driftgp.spark.batch import checked_states, open_bucket
-from driftgp.spark.bucket import Stored
+from driftgp.spark.bucket import Kept, Stored
 from driftgp.spark.job import Job
 
 
@@ -65,6 +66,12 @@ def states_of(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> DataFr
     return stored.select("key.bucket", "value.*")
 
 
+@lru_cache(maxsize=16)
+def kept_by(job: Job) -> Kept:  # noqa: ARG001
+    """The buckets that this worker has at hand for a job; it makes one job of what several tasks bring."""
+    return Kept()
+
+
 class Follower(StatefulProcessor):
     """Takes each bucket through the rows of a micro-batch."""
 
@@ -87,9 +94,10 @@ class Follower(StatefulProcessor):
         yield self._followed(key[0], pd.concat(rows))
 
     def _followed(self, number: int, rows: pd.DataFrame) -> pd.DataFrame:
-        bucket = open_bucket(self.job, number, self.bucket.get())
+        kept = kept_by(self.job)
+        bucket = open_bucket(self.job, number, self.bucket.get(), kept)
         answers = bucket.follow(rows)
-        self.bucket.update(tuple(bucket.stored()))
+        self.bucket.update(tuple(kept.store(number, bucket)))
         return answers
 
 
