@@ -128,6 +128,15 @@ def test_rows_that_are_refused_change_nothing():
         assert bits(online) == bits(at_once(ByCount()))
 
 
+def test_no_rows_are_no_news():
+    for online in (Online(ByCount()), at_once(ByCount(), X[:10], Y[:10])):
+        before = online.begun and bits(online)
+        online.update(X[:0], Y[:0])
+        assert (online.begun and bits(online)) == before
+        with pytest.raises(ValueError, match="X must have at least one row to predict for"):
+            online.evaluate(X[:0], Y[:0])
+
+
 def test_the_caller_s_arrays_are_not_kept():
     rows, targets = X[:10].copy(), Y[:10].copy()
     online = at_once(ByCount(), rows, targets)

@@ -270,6 +270,15 @@ def test_text_in_the_column_of_the_time_is_refused_with_the_remedy():
         Online(MODEL, time="at").update({"x": 1.0}, 2.0)
 
 
+def test_a_prediction_needs_no_time():
+    stream = Online(MODEL, time="at")
+    stream.update({"at": HOURS[0], "x": 1.0}, 2.0)
+    expected = stream.predict({"at": HOURS[1], "x": 1.0}).mean
+    np.testing.assert_array_equal(stream.predict({"x": 1.0}).mean, expected)
+    with pytest.raises(ValueError, match="X must have the column 'at' for the time"):
+        stream.update({"x": 1.0}, 2.0)
+
+
 def test_moments_of_every_kind_are_the_same_moment():
     moment = 1704067200e6
     for value in (

@@ -47,8 +47,6 @@ class Columns:
     @classmethod
     def of(cls, table: Table, time: str | None = None) -> "Columns":
         """The columns of the first rows of a stream."""
-        if time is not None and time not in table.columns:
-            raise ValueError(f"X must have the column {time!r} for the time; it has {_listed(table.columns)}")
         names = tuple(name for name in table.columns if name != time)
         if not names:
             raise ValueError("X must have at least one column besides the time: name the inputs")
@@ -100,6 +98,8 @@ class Columns:
         """The times of these rows: in the column of that name, or beside the columns."""
         if self.time is None:
             return table.beside
+        if self.time not in table.columns:
+            raise ValueError(f"X must have the column {self.time!r} for the time; it has {_listed(table.columns)}")
         column = table.columns[self.time]
         if column.kind not in ("times", "numbers"):
             raise ValueError(
@@ -113,7 +113,7 @@ class Columns:
     def _check(self, table: Table) -> None:
         """Refuse columns that are missing, new, or of another kind than at the start."""
         expected = {*self.names, self.time} - {None}
-        missing = [name for name in (*self.names, self.time) if name is not None and name not in table.columns]
+        missing = [name for name in self.names if name not in table.columns]
         if missing:
             raise ValueError(
                 f"X must have the columns of the start; {_listed(missing)} missing: it has {_listed(table.columns)}"

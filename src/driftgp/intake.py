@@ -28,12 +28,13 @@ class Intake(NamedTuple):
     columns: Columns | None = None  # None while rows come as arrays
     clock: Clock = Clock()
 
-    def read(self, x: Any, *, grow: bool = False) -> tuple[Read, "Intake"]:
+    def read(self, x: Any, *, grow: bool = False, timed: bool = True) -> tuple[Read, "Intake"]:
         """Rows (an array, a dict, a frame) as codes, and what is known of their form from then on.
 
         Args:
             x: the rows.
             grow: whether categories that are new get an input.
+            timed: whether the times of the rows matter; a prediction needs none.
         """
         table = frames.table(x)
         if table is None:
@@ -48,7 +49,7 @@ class Intake(NamedTuple):
         else:
             columns = self.columns.grown(table) if grow else self.columns
         codes = columns.codes(table)
-        read = Read(codes[0] if table.single else codes, columns.times(table), table.source)
+        read = Read(codes[0] if table.single else codes, columns.times(table) if timed else None, table.source)
         return read, self._replace(columns=columns)
 
     def expanded(self, codes: np.ndarray) -> np.ndarray:

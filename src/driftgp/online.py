@@ -159,6 +159,8 @@ class Online:
         (500,)
         """
         made, source = self._take(X, y, elapsed, asked=True)
+        if not made:
+            raise ValueError("X must have at least one row to predict for; got none")
         if len(made) > 1:
             return joined(made, source)
         made[0].source = source
@@ -194,7 +196,7 @@ class Online:
 
     def _predict(self, x: Any) -> Forecast:
         with self._lock:
-            read, intake = self._intake.read(x)
+            read, intake = self._intake.read(x, timed=False)
             X = intake.expanded(read.codes)
             X = X[None] if X.ndim == 1 else X
             if self._state is None:
@@ -225,6 +227,8 @@ class Online:
             X = intake.expanded(read.codes)
             layout = self._layout_for(X, y) if begins else self._layout
             rows = Rows(*checked_rows(layout, X, y, elapsed))
+            if len(rows.X) == 0:
+                return [], None
             # everything is in order: from here on things change
             if self._doubtful:
                 warn_of_units(rows.X, rows.y)
