@@ -66,7 +66,7 @@ sanitised-%: $(VENV)/.dev
 	cd $(SANITISED)/$* && CXX="c++ $(SANITISED_FLAGS_$*) -g" $(CURDIR)/$(BIN)/python -c \
 		"import hatch_build as h, pathlib as p; h.build(p.Path('src/driftgp/engine/cpp').resolve(), p.Path('src/driftgp/engine/libdriftgp.so').resolve(), h.here())"
 	export LD_PRELOAD="$$(c++ -print-file-name=lib$(if $(filter thread,$*),tsan,asan).so) $$(c++ -print-file-name=libstdc++.so.6)" \
-		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1:exitcode=66 PYTHONPATH=$(SANITISED)/$*/src $(TEST_ENV); \
+		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1:exitcode=66:suppressions=$(CURDIR)/tests/fuzz/tsan.supp PYTHONPATH=$(SANITISED)/$*/src $(TEST_ENV); \
 	$(BIN)/python -m pytest tests/test_native_agp.py tests/test_native_wrappers.py tests/test_records.py $(ARGS) \
 		&& $(BIN)/python -m tests.fuzz states stacks --cases 1000
 
