@@ -10,16 +10,29 @@ if TYPE_CHECKING:
     from driftgp.engine import describe
     from driftgp.evaluate import prequential
     from driftgp.fleet import Fleet
+    from driftgp.forecasting import Forecaster
     from driftgp.online import Online
     from driftgp.versions import show_versions
 
-__all__ = ["AGP", "FastAGP", "Fleet", "Online", "backtest", "describe", "prequential", "recommended", "show_versions"]
+__all__ = [
+    "AGP",
+    "FastAGP",
+    "Fleet",
+    "Forecaster",
+    "Online",
+    "backtest",
+    "describe",
+    "prequential",
+    "recommended",
+    "show_versions",
+]
 
 # Where each name lives; a module is imported when its first name is asked for.
 _MODULES = {
     "AGP": "agp",
     "FastAGP": "agp",
     "Fleet": "fleet",
+    "Forecaster": "forecasting",
     "Online": "online",
     "backtest": "comparison",
     "describe": "engine",

@@ -7,6 +7,7 @@ import typer
 from driftgp.cli import console
 from driftgp.cli.compare import compare
 from driftgp.cli.demo import demo
+from driftgp.cli.forecast import forecast
 from driftgp.cli.inspect import inspect
 from driftgp.cli.reproduce import reproduce
 from driftgp.cli.run import run
@@ -23,6 +24,7 @@ app.command()(demo)
 app.command()(compare)
 app.command()(reproduce)
 app.command()(run)
+app.command()(forecast)
 app.command()(inspect)
 
 

@@ -1,0 +1,75 @@
+"""The next H steps: a distribution per step, and paths in which the steps go together as they have done."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from driftgp import checks
+from driftgp.extras import needs
+from driftgp.forecasting.units import Units
+from driftgp.predictions import Prediction
+
+
+@dataclass(frozen=True, eq=False)
+class Fan:
+    """Forecasts of the steps 1 … H after the last row.
+
+    Attributes:
+        index: the times of the steps, or the numbers of their rows.
+        mean: of each step, H.
+        law: the steps' distributions of (z − m)/s, in the units that the forecaster works in.
+        correlation: of the steps' normal scores, H×H.
+    """
+
+    index: np.ndarray
+    mean: np.ndarray = field(repr=False)
+    law: Prediction = field(repr=False)
+    correlation: np.ndarray = field(repr=False)
+    units: Units = field(repr=False)
+    m: np.ndarray = field(repr=False)
+    s: np.ndarray = field(repr=False)
+
+    def __len__(self) -> int:
+        """H."""
+        return len(self.mean)
+
+    def quantile(self, q: float) -> np.ndarray:
+        """The value below which each step's target lies with probability q, H."""
+        return self._values(np.full(len(self), ndtri(checks.between("q", q, 0.0, 1.0))))
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of each step's central interval, H each."""
+        checks.between("level", level, 0.0, 1.0)
+        return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
+
+    def to_normal(self, y: np.ndarray) -> np.ndarray:
+        """Normal scores of targets, H."""
+        return self.law.to_normal((self.units.inwards(np.asarray(y, np.float64)) - self.m) / self.s)
+
+    def sample(self, size: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
+        """Paths, size×H: each step has its own distribution, and the steps their usual dependence."""
+        rng = np.random.default_rng(seed)
+        scores = (
+            rng.standard_normal((checks.whole("size", size, 1), len(self))) @ np.linalg.cholesky(self.correlation).T
+        )
+        return self._values(scores)
+
+    def total(self, level: float = 0.95, size: int = 2000, seed: int = 0) -> tuple[float, float, float]:
+        """Mean of the sum of all steps, and the ends of its central interval, by paths."""
+        sums = self.sample(size, seed).sum(1)
+        low, high = np.quantile(sums, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
+        return float(sums.mean()), float(low), float(high)
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """A pandas frame with mean, lower and upper, and the future times as its index."""
+        with needs("a frame", extra="river"):
+            import pandas as pd
+
+        low, high = self.interval(level)
+        return pd.DataFrame({"mean": self.mean, "lower": low, "upper": high}, index=pd.Index(self.index, name="time"))
+
+    def _values(self, scores: np.ndarray) -> np.ndarray:
+        """Targets that have these normal scores, …×H."""
+        return self.units.outwards(self.m + self.s * self.law.from_normal(scores))

@@ -1,0 +1,191 @@
+"""One stream, and forecasts of its next H steps at any moment."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from driftgp import checks
+from driftgp.forecasting.calendar import Calendar
+from driftgp.forecasting.fan import Fan
+from driftgp.forecasting.work import Work
+from driftgp.season import usual_step
+
+FIRST = 50  # rows, or two seasons, by which units are chosen
+MOST_GAP = 10_000  # missing rows in a row, beyond which times are taken for wrong
+
+
+class Forecaster:
+    """Take rows in as they come; forecast the next H steps at any moment.
+
+    >>> t = np.arange(600)
+    >>> y = 100.0 + 10.0 * np.sin(2 * np.pi * t / 24) + np.random.default_rng(0).normal(size=600)
+    >>> forecaster = Forecaster(horizon=24, season=24)
+    >>> forecaster.update(y)
+    >>> fan = forecaster.forecast()
+    >>> fan.index[0].item(), bool(np.abs(fan.mean - (100.0 + 10.0 * np.sin(2 * np.pi * fan.index / 24))).max() < 2.0)
+    (600, True)
+    >>> low, high = fan.interval(0.95)
+    >>> fan.sample(size=10, seed=0).shape
+    (10, 24)
+
+    Args:
+        horizon: H, steps ahead.
+        frequency: time between rows, such as timedelta(hours=1); by default the usual one of the first times.
+        season: rows of a season; by default a day of hours, a week of days, and so on, by the times.
+        known: names of columns that are known ahead, such as a holiday flag.
+    """
+
+    def __init__(
+        self,
+        horizon: int = 24,
+        *,
+        frequency: timedelta | None = None,
+        season: int | None = None,
+        known: Sequence[str] = (),
+    ) -> None:
+        """Start without rows."""
+        self.horizon = checks.whole("horizon", horizon, 1)
+        self.season = None if season is None else checks.whole("season", season, 1)
+        if frequency is not None and frequency <= timedelta(0):
+            raise ValueError(f"frequency must be a time above 0; got {frequency}")
+        self.known = tuple(known)
+        self._step = None if frequency is None else frequency.total_seconds()
+        self._first: datetime | None = None  # time of the first row
+        self._rows: list[tuple[float, np.ndarray]] = []  # until there are enough to begin
+        self._work: Work | None = None
+        self._taken = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows taken in, missing ones included."""
+        return self._taken
+
+    # ---- rows in -----------------------------------------------------------------------------------------------------
+
+    def update(self, y: Any, times: Any = None, known: ArrayLike | None = None) -> None:
+        """Take rows in, in the order of time; NaN for a target that is missing.
+
+        Args:
+            y: targets, N, or one number; a pandas series brings its times with its index.
+            times: of the rows: datetimes, or NumPy's. Hours that are missing between them are missing targets.
+            known: columns that are known ahead, (N + H)×K: of these rows and of the H rows after them.
+        """
+        if (
+            times is None
+            and getattr(getattr(y, "index", None), "dtype", None) is not None
+            and y.index.dtype.kind == "M"
+        ):
+            times = y.index.to_numpy()
+        values = np.atleast_1d(checks.real("y", y)).astype(np.float64)
+        if values.ndim != 1 or np.isinf(values).any():
+            raise ValueError(f"y must be one finite number, or NaN, per row; got shape {values.shape}")
+        places = self._places(values, times)
+        outside = self._checked_known(len(values), known, places)
+        ahead = _windows(outside, self.horizon)
+        first = self._taken
+        for value, place in zip(values, places, strict=True):
+            while self._taken <= place:
+                self._take(value if self._taken == place else np.nan, ahead[self._taken - first])
+
+    def _places(self, values: np.ndarray, times: Any) -> np.ndarray:
+        """Numbers of the rows, counted from the first one."""
+        if times is None:
+            if self._first is not None:
+                raise ValueError("times must be given, as they were before")
+            return self._taken + np.arange(len(values))
+        at = np.atleast_1d(np.asarray(times, "datetime64[us]"))
+        if at.shape != values.shape or np.isnat(at).any():
+            raise ValueError(f"times must be one time per row; got {len(at)} for {len(values)} rows")
+        if self._first is None:
+            if self._taken:
+                raise ValueError("times must be given from the first row on, or not at all")
+            self._step = self._step or self._inferred(at)
+            self._first = at[0].item()
+        since = (at - np.datetime64(self._first, "us")) / np.timedelta64(1, "s") / (self._step or 1.0)
+        places = np.round(since).astype(np.int64)
+        if (np.diff(places, prepend=self._taken - 1) < 1).any():
+            row = int(np.argmax(np.diff(places, prepend=self._taken - 1) < 1))
+            raise ValueError(
+                f"times must increase by the frequency ({timedelta(seconds=self._step or 0.0)}) or more; "
+                f"{at[row]} comes after a row that is as late"
+            )
+        if np.diff(places, prepend=self._taken - 1).max() > MOST_GAP:
+            raise ValueError(f"times must not leave more than {MOST_GAP} rows out; the last is {at[-1]}")
+        return places
+
+    def _inferred(self, at: np.ndarray) -> float:
+        step = usual_step((at - at[0]) / np.timedelta64(1, "s"))
+        if step is None:
+            raise ValueError(
+                f"frequency cannot be inferred from {len(at)} times: give frequency=timedelta(hours=1), or "
+                "what it is, or more rows at once"
+            )
+        return step
+
+    def _checked_known(self, count: int, known: ArrayLike | None, places: np.ndarray) -> np.ndarray:
+        """Known columns of all rows from the next one to H after the last; a missing row has those before it."""
+        K, H = len(self.known), self.horizon
+        given = np.zeros((count + H, 0)) if K == 0 else np.zeros((0, K))
+        if K and known is not None:
+            given = np.asarray(known, np.float64).reshape(-1, K)
+        if len(given) != count + H or not np.isfinite(given).all():
+            raise ValueError(
+                f"known must have the columns {', '.join(self.known)} of the {count} rows and of the {H} rows after "
+                f"them, all finite: {count + H} rows; got {len(given)}"
+            )
+        after = np.concatenate([places, places[-1:] + 1 + np.arange(H)])
+        rows = np.arange(self._taken, after[-1] + 1)
+        return given[np.searchsorted(after, rows, side="right").clip(1) - 1]
+
+    def _take(self, value: float, ahead: np.ndarray) -> None:
+        self._taken += 1
+        if self._work is not None:
+            self._work.take(value, ahead)
+            return
+        self._rows.append((value, ahead))
+        there = sum(value == value for value, _ in self._rows)
+        if len(self._rows) >= max(FIRST, 2 * self._calendar.season) and there >= FIRST // 2:
+            self._work, self._rows = self._begun(), []
+
+    @property
+    def _calendar(self) -> Calendar:
+        return Calendar(self._step if self._first is not None else None, self.season)
+
+    def _begun(self) -> Work:
+        values = np.array([value for value, _ in self._rows])
+        work = Work(self._calendar, self.horizon, self._first, values, self.horizon * len(self.known))
+        for value, ahead in self._rows:
+            work.take(value, ahead)
+        return work
+
+    # ---- forecasts out -----------------------------------------------------------------------------------------------
+
+    def forecast(self) -> Fan:
+        """The next H steps after the last row."""
+        if self._taken <= self.horizon:
+            raise ValueError(
+                f"horizon is {self.horizon}, and there are {self._taken} rows: a forecast needs more rows than it has "
+                "steps, and good ones need several seasons"
+            )
+        work = self._begun() if self._work is None else self._work
+        return work.fan(self._index())
+
+    def _index(self) -> np.ndarray:
+        steps = self._taken + np.arange(self.horizon)
+        if self._first is None or self._step is None:
+            return steps
+        return np.datetime64(self._first, "us") + (steps * self._step * 1e6).astype("timedelta64[us]")
+
+    def copy(self) -> "Forecaster":
+        """Another one that goes on from here by itself."""
+        return deepcopy(self)
+
+
+def _windows(outside: np.ndarray, horizon: int) -> np.ndarray:
+    """Known columns of the H rows after each row but the last H, N×(H K)."""
+    count = len(outside) - horizon
+    return np.array([outside[i + 1 : i + 1 + horizon].reshape(-1) for i in range(count)])
