@@ -149,7 +149,7 @@ def default_step(series: Series) -> float:
     X = _inputs(series, 1)[600:]
     X, y = np.column_stack([X[:, :3], X[:, 24:25], X[:, 26:27], X[:, -12:]]), series.y[600:]
     model = recommended(X[:400], y[:400])
-    online, rows = Online(model, model.init(X[:400], y[:400])), range(400, 1200)
+    online, rows = Online(model, model.init(X[:400], y[:400])), range(400, min(1200, len(y)))
     began = time.process_time()
     for row in rows:
         online.predict(X[row])
@@ -164,8 +164,10 @@ def report(name: str, leads: list[int]) -> None:
     scored = np.isfinite(said.mean)
     own, other = (np.where(scored, np.abs(Y - mean), np.nan) for mean in (said.mean, base))
     inside = np.where(scored & np.isfinite(Y), (said.low <= Y) & (said.high >= Y), np.nan)
-    trees = {h: np.nanmean(np.where(scored[:, h - 1], np.abs(Y[:, h - 1] - lightgbm(series, h)), np.nan)) for h in leads}
-    print("| lead | driftgp, MAE | seasonal naive | LightGBM | coverage of the 95 % interval |\n|---:|---:|---:|---:|---:|")
+    errors = {h: np.abs(Y[:, h - 1] - lightgbm(series, h)) for h in leads}
+    trees = {h: np.nanmean(np.where(scored[:, h - 1], error, np.nan)) for h, error in errors.items()}
+    print("| lead | driftgp, MAE | seasonal naive | LightGBM | coverage of the 95 % interval |")
+    print("|---:|---:|---:|---:|---:|")
     for h in range(1, series.horizon + 1):
         tree = f"{trees[h]:.4g}" if h in trees else "–"
         mae, naive_mae = np.nanmean(own[:, h - 1]), np.nanmean(other[:, h - 1])
@@ -180,7 +182,8 @@ def report(name: str, leads: list[int]) -> None:
     covered = np.mean((said.total[there, 0] <= sums[there]) & (sums[there] <= said.total[there, 1]))
     step = default_step(series)
     print(f"Sum of all leads inside its 95 % interval: {100 * covered:.1f} % of {there.sum()}.")
-    print(f"CPU per row, all leads: {said.microseconds:.0f} µs, {said.microseconds / step:.1f} steps of the default model.")
+    ratio = said.microseconds / step
+    print(f"CPU per row, all leads: {said.microseconds:.0f} µs, {ratio:.1f} steps of the default model.")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 from river import checks, compose, datasets, drift, evaluate, linear_model, metrics, preprocessing
 
 from driftgp.defaults import recommended
-from driftgp.river import AGPRegressor
+from driftgp.river import AGPRegressor, FanForecaster
 
 CHECKS = list(checks.yield_checks(AGPRegressor()))
 
@@ -151,3 +151,31 @@ def test_a_copy_from_a_pickle_goes_on_bit_for_bit():
 def test_a_wrong_setting_is_refused_and_named():
     with pytest.raises(ValueError, match="inducing must be at most window"):
         AGPRegressor(inducing=50, window=20)
+
+
+# ---- forecasts -------------------------------------------------------------------------------------------------------
+
+OF_FORECASTERS = list(checks.yield_checks(FanForecaster()))
+
+
+@pytest.mark.parametrize("check", OF_FORECASTERS, ids=lambda check: check.__name__)
+def test_the_forecaster_passes_the_checks_of_river(check):
+    check(FanForecaster())
+
+
+def test_the_forecaster_beats_the_year_before_on_river_s_own_stream():
+    """Airline passengers, twelve months ahead."""
+    y = np.array([target for _, target in datasets.AirlinePassengers()])
+    model, errors = FanForecaster(horizon=12, season=12), []
+    for t, value in enumerate(y[:-12]):
+        model.learn_one(value)
+        if t >= 60:
+            truth = y[t + 1 : t + 13]
+            errors.append([np.abs(forecast - truth).mean() for forecast in (model.forecast(12), y[t - 11 : t + 1])])
+    ours, naive = np.mean(errors, 0)
+    assert ours < 0.8 * naive
+
+
+def test_the_forecaster_refuses_more_steps_than_it_was_made_for():
+    with pytest.raises(ValueError, match="horizon must be at most 3"):
+        FanForecaster(horizon=3).forecast(4)

@@ -9,10 +9,11 @@ import numpy as np
 from driftgp import checks
 from driftgp.adapters import Configured, Settings
 from driftgp.extras import needs
+from driftgp.forecasting import Forecaster
 from driftgp.online import Online
 
 with needs("driftgp.river", extra="river"):
-    from river import base, proba, utils
+    from river import base, proba, time_series, utils
 
 _GAP = float("nan")
 
@@ -160,3 +161,40 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         fresh: AGPRegressor = self.clone()
         fresh._with_columns_for(features)
         return fresh
+
+
+class FanForecaster(time_series.base.Forecaster):
+    """Forecasts of the next steps of a stream, for river: `driftgp.Forecaster` behind river's interface.
+
+    >>> import math
+    >>> model = FanForecaster(horizon=6, season=12)
+    >>> for t in range(200):
+    ...     model.learn_one(math.sin(2 * math.pi * t / 12))
+    >>> [round(value, 1) for value in model.forecast(horizon=3)]
+    [-0.9, -1.0, -0.9]
+
+    Args:
+        horizon: most steps that `forecast` will be asked for.
+        season: rows of a season; without one, the last values alone tell the next.
+    """
+
+    def __init__(self, horizon: int = 24, season: int | None = None) -> None:
+        """Start without rows."""
+        self.horizon = horizon
+        self.season = season
+        self._forecaster = Forecaster(horizon, season=season)
+        self._last = 0.0
+
+    def learn_one(self, y: float, x: Mapping[Hashable, Any] | None = None) -> None:  # noqa: ARG002
+        """Take in the next value, NaN for one that is missing; features are passed over."""
+        self._forecaster.update(y)
+        if y == y:
+            self._last = float(y)
+
+    def forecast(self, horizon: int, xs: list[dict[Hashable, Any]] | None = None) -> list[float]:  # noqa: ARG002
+        """Means of the next steps; the last value until there are more rows than steps."""
+        if horizon > self.horizon:
+            raise ValueError(f"horizon must be at most {self.horizon}, as the forecaster was made for; got {horizon}")
+        if self._forecaster.rows <= self.horizon:
+            return [self._last] * horizon
+        return self._forecaster.forecast().mean[:horizon].tolist()

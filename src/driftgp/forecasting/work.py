@@ -13,6 +13,7 @@ the leads' distributions (a Gaussian copula).
 """
 
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -53,16 +54,32 @@ class Work:
         self.v, self.n = np.ones((calendar.slots, H)), np.ones((calendar.slots, H))  # errors by slot of the target
         self.R, self.origins = np.eye(H), 1.0
         self.R_slot, self.origins_slot = np.tile(np.eye(H), (calendar.slots, 1, 1)), np.ones(calendar.slots)
-        self.engine = engine(MODEL, 1, 1)
         self.records = np.zeros(H, MODEL.record_dtype(1, 1))
-        own = [self.records[h : h + 1].reshape(()) for h in range(H)]
-        for record in own:
+        self._connect()
+        for record in self._own():
             self.engine.start(record, *_NOTHING)
-        self.leads = [self.engine.single(record) for record in own]
         self.issued = np.zeros((ring, H), MODEL.forecast_dtype(1))
         self.all, self.zeros = np.arange(H), np.zeros((H, 1))  # every lead, and its one input
         self.places = np.zeros((2, 0))  # slots and phases of some rows
         self.placed = 0  # the first of these rows
+
+    def _own(self) -> list[np.ndarray]:
+        """The record of each lead."""
+        return [self.records[h : h + 1].reshape(()) for h in range(self.horizon)]
+
+    def _connect(self) -> None:
+        """Have the engine at hand, and each lead's record in its hands."""
+        self.engine = engine(MODEL, 1, 1)
+        self.leads = [self.engine.single(record) for record in self._own()]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles have an engine of their own."""
+        return {name: value for name, value in vars(self).items() if name not in ("engine", "leads")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.records = self.records.copy()  # an unpickled array of records ignores what is written to its parts
+        self._connect()
 
     def _before(self, z: np.ndarray) -> np.ndarray:
         """A past before the first row: its first season over and over."""

@@ -1,0 +1,271 @@
+"""Forecasts of the next steps: honest per step and in the sum, learned late, and never from what is not known yet."""
+
+import pickle
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+
+from driftgp import Forecaster
+from driftgp.forecasting.calendar import Calendar
+from driftgp.forecasting.sheet import Sheet
+
+H = 6
+
+
+def daily(rows, seed=0, noise=1.0, rho=0.8):
+    """A day of twelve rows, with errors that last."""
+    rng = np.random.default_rng(seed)
+    e = np.zeros(rows)
+    for t in range(1, rows):
+        e[t] = rho * e[t - 1] + noise * rng.normal()
+    return 50.0 + 10.0 * np.sin(2 * np.pi * np.arange(rows) / 12) + e
+
+
+@pytest.fixture(scope="module")
+def followed():
+    """A stream followed to its end, with the fan of every row of its second half."""
+    y = daily(2400)
+    forecaster = Forecaster(H, season=12)
+    forecaster.update(y[:1200])
+    fans = []
+    for value in y[1200:]:
+        forecaster.update(value)
+        fans.append(forecaster.forecast())
+    truth = np.array([y[1201 + i : 1201 + i + H] for i in range(len(fans) - H)])
+    return fans[: len(truth)], truth
+
+
+def test_intervals_hold_their_share_at_every_step(followed):
+    fans, truth = followed
+    ends = np.array([fan.interval(0.9) for fan in fans])  # N×2×H
+    inside = ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean(0)
+    assert np.all(np.abs(inside - 0.9) < 0.035), inside
+
+
+def test_the_sum_of_all_steps_has_an_honest_interval_too(followed):
+    fans, truth = followed
+    some = range(0, len(fans), 3)
+    ends = np.array([fans[i].total(0.9, size=400)[1:] for i in some])
+    sums = truth.sum(1)[::3]
+    assert abs(np.mean((ends[:, 0] <= sums) & (sums <= ends[:, 1])) - 0.9) < 0.05
+    # steps as if they knew nothing of each other would not do
+    apart = np.array([np.std([fans[i].sample(200, seed=0)[:, h] for h in range(H)], axis=1) for i in list(some)[:20]])
+    together = np.array([fans[i].sample(200, seed=0).sum(1).std() for i in list(some)[:20]])
+    assert np.all(together > 1.3 * np.sqrt((apart**2).sum(1)))
+
+
+def test_errors_grow_with_the_lead_and_stay_below_the_seasonal_naive(followed):
+    fans, truth = followed
+    errors = np.abs(np.array([fan.mean for fan in fans]) - truth).mean(0)
+    assert errors[0] < 0.75 * errors[-1]
+    y = daily(2400)
+    naive = np.mean([np.abs(y[1201 + i : 1201 + i + H] - y[1189 + i : 1189 + i + H]) for i in range(len(fans))])
+    assert errors.mean() < 0.85 * naive
+
+
+def test_paths_have_the_distribution_of_each_step(followed):
+    fan = followed[0][-1]
+    paths = fan.sample(4000, seed=1)
+    low, high = fan.interval(0.8)
+    assert np.all(np.abs(((low <= paths) & (paths <= high)).mean(0) - 0.8) < 0.03)
+    np.testing.assert_allclose(fan.to_normal(fan.quantile(0.9)), 1.2816, atol=1e-3)
+    assert np.all(fan.quantile(0.1) < fan.quantile(0.9))
+
+
+def test_how_rows_are_cut_into_calls_changes_nothing():
+    y = daily(300)
+    whole, parts = Forecaster(H, season=12), Forecaster(H, season=12)
+    whole.update(y)
+    for piece in np.split(y, [1, 30, 31, 200]):
+        parts.update(piece)
+    np.testing.assert_array_equal(whole.forecast().mean, parts.forecast().mean)
+    np.testing.assert_array_equal(whole.forecast().interval(0.95), parts.forecast().interval(0.95))
+
+
+def test_asking_for_a_forecast_changes_nothing():
+    y = daily(200)
+    asked, silent = Forecaster(H, season=12), Forecaster(H, season=12)
+    for value in y:
+        asked.update(value)
+        silent.update(value)
+        if asked.rows > H:
+            asked.forecast()
+    np.testing.assert_array_equal(asked.forecast().mean, silent.forecast().mean)
+
+
+def test_one_regression_for_all_leads_is_least_squares_for_each():
+    """Without forgetting, the weights of a lead are the ridge regression of its targets alone."""
+    rng = np.random.default_rng(0)
+    sheet = Sheet(Calendar(None, 3), 4, 0)
+    sheet.forgetting = 1.0
+    prior, w0 = sheet.P.copy(), sheet.w.copy()
+    Phi, Y = rng.normal(size=(200, sheet.D)), rng.normal(size=(200, 4))
+    for phi, y in zip(Phi, Y, strict=True):
+        sheet.learn(phi, y)
+    precision = np.linalg.inv(prior) + Phi.T @ Phi
+    np.testing.assert_allclose(sheet.w, np.linalg.solve(precision, np.linalg.inv(prior) @ w0 + Phi.T @ Y), atol=1e-8)
+
+
+def test_before_anything_is_learned_the_forecast_is_the_seasonal_naive():
+    sheet = Sheet(Calendar(None, 12), 6, 0)
+    past = np.arange(float(sheet.reach + 1))
+    means = sheet.means(sheet.inputs(past, 0, 0.0, np.zeros(0)))
+    np.testing.assert_allclose(means, past[-12:-6])
+
+
+@pytest.mark.parametrize("duplicate", [Forecaster.copy, lambda f: pickle.loads(pickle.dumps(f))])
+def test_a_copy_goes_on_by_itself(duplicate):
+    y = daily(320)
+    first = Forecaster(H, season=12)
+    first.update(y[:250])
+    second = duplicate(first)
+    before = first.forecast().interval(0.9)
+    second.update(y[250:])
+    np.testing.assert_array_equal(first.forecast().interval(0.9), before)
+    first.update(y[250:])
+    np.testing.assert_array_equal(first.forecast().interval(0.9), second.forecast().interval(0.9))
+
+
+# ---- times -----------------------------------------------------------------------------------------------------------
+
+START = datetime(2024, 1, 1)
+
+
+def hours(count):
+    return np.array([START + timedelta(hours=i) for i in range(count)], "datetime64[us]")
+
+
+def hourly(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return 100.0 + 20.0 * np.sin(2 * np.pi * np.arange(count) / 24) + rng.normal(size=count)
+
+
+def test_the_index_goes_on_where_the_times_end():
+    forecaster = Forecaster(24)
+    forecaster.update(hourly(400), hours(400))
+    fan = forecaster.forecast()
+    np.testing.assert_array_equal(fan.index, hours(424)[400:])
+    assert np.abs(fan.mean - (100.0 + 20.0 * np.sin(2 * np.pi * np.arange(400, 424) / 24))).max() < 5.0
+
+
+def test_a_frame_goes_in_and_a_frame_comes_out():
+    pd = pytest.importorskip("pandas")
+    series = pd.Series(hourly(300), index=pd.date_range("2024-01-01", periods=300, freq="h"))
+    forecaster = Forecaster(12)
+    forecaster.update(series)
+    frame = forecaster.forecast().to_frame()
+    assert list(frame.columns) == ["mean", "lower", "upper"]
+    assert frame.index[0] == series.index[-1] + pd.Timedelta(hours=1)
+    assert (frame["lower"] < frame["mean"]).all()
+
+
+def test_hours_that_are_missing_are_the_same_as_targets_that_are():
+    y, at = hourly(500), hours(500)
+    holes = y.copy()
+    holes[[100, 101, 102, 400]] = np.nan
+    with_nan, without = Forecaster(24), Forecaster(24)
+    with_nan.update(holes, at)
+    there = np.isfinite(holes)
+    without.update(holes[there], at[there])
+    np.testing.assert_array_equal(with_nan.forecast().mean, without.forecast().mean)
+    assert np.isfinite(with_nan.forecast().mean).all()
+
+
+def test_one_wild_value_leaves_the_forecast_nearly_as_it_was():
+    y = hourly(900)
+    wild = y.copy()
+    wild[850] = 1e7
+    fans = []
+    for values in (y, wild):
+        forecaster = Forecaster(24, season=24)
+        forecaster.update(values)
+        fans.append(forecaster.forecast())
+    assert np.abs(fans[0].mean - fans[1].mean).max() < 10.0
+
+
+def test_a_new_level_is_followed():
+    y = hourly(1200)
+    y[900:] += 60.0
+    forecaster = Forecaster(24, season=24)
+    forecaster.update(y)
+    expected = 160.0 + 20.0 * np.sin(2 * np.pi * np.arange(1200, 1224) / 24)
+    assert np.abs(forecaster.forecast().mean - expected).mean() < 10.0
+
+
+def test_counts_have_no_negative_interval():
+    rng = np.random.default_rng(0)
+    y = rng.poisson(3.0 + 3.0 * np.sin(2 * np.pi * np.arange(600) / 24)).astype(float)
+    forecaster = Forecaster(24, season=24)
+    forecaster.update(y)
+    fan = forecaster.forecast()
+    assert fan.interval(0.95)[0].min() >= 0.0
+    assert fan.sample(100, seed=0).min() >= 0.0
+    assert np.all(fan.mean > 0.0)
+
+
+def test_a_column_that_is_known_ahead_is_used():
+    rng = np.random.default_rng(0)
+    event = (rng.uniform(size=600) < 0.2).astype(float)
+    y = 10.0 + 5.0 * event + 0.3 * rng.normal(size=600)
+    forecaster = Forecaster(4, season=1, known=("event",))
+    forecaster.update(y[:590], known=event[:594])
+    blind = Forecaster(4, season=1)
+    blind.update(y[:590])
+    truth = 10.0 + 5.0 * event[590:594]
+    assert np.abs(forecaster.forecast().mean - truth).max() < 1.0
+    assert np.abs(blind.forecast().mean - truth).max() > 0.5
+    parts = Forecaster(4, season=1, known=("event",))
+    for i in range(0, 590, 10):
+        parts.update(y[i : i + 10], known=event[i : i + 14])
+    np.testing.assert_array_equal(parts.forecast().mean, forecaster.forecast().mean)
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+def test_a_horizon_longer_than_the_stream_is_refused_with_what_is_needed():
+    forecaster = Forecaster(24)
+    forecaster.update(np.arange(20.0))
+    with pytest.raises(ValueError, match="horizon is 24, and there are 20 rows: a forecast needs more rows"):
+        forecaster.forecast()
+
+
+def test_a_frequency_that_cannot_be_inferred_is_asked_for():
+    times = np.datetime64("2024-01-01", "us") + np.cumsum(10 ** np.arange(8)).astype("timedelta64[s]")
+    with pytest.raises(ValueError, match=r"frequency cannot be inferred from 8 times: give frequency=timedelta"):
+        Forecaster(2).update(np.arange(8.0), times)
+    with pytest.raises(ValueError, match="frequency cannot be inferred"):
+        Forecaster(2).update(1.0, [START])
+    forecaster = Forecaster(2, frequency=timedelta(hours=1))
+    forecaster.update(1.0, [START])
+    assert forecaster.rows == 1
+
+
+def test_future_inputs_that_are_not_given_are_named():
+    with pytest.raises(ValueError, match="known must have the columns holiday of the 10 rows and of the 4 rows after"):
+        Forecaster(4, known=("holiday",)).update(np.arange(10.0), known=np.zeros(10))
+
+
+@pytest.mark.parametrize(
+    ("y", "times", "message"),
+    [
+        (np.arange(3.0), [START, START, START + timedelta(hours=1)], "times must increase"),
+        (np.arange(2.0), [START], "times must be one time per row"),
+        ([1.0, np.inf], None, "y must be one finite number"),
+    ],
+)
+def test_rows_that_make_no_series_are_refused(y, times, message):
+    with pytest.raises(ValueError, match=message):
+        Forecaster(2, frequency=timedelta(hours=1)).update(y, times)
+
+
+def test_the_seasons_follow_from_the_time_between_rows():
+    assert Calendar(600.0, None).season == 144
+    assert Calendar(600.0, None).long_slots == 168
+    assert Calendar(None, None).season == 1
+    slots, _ = Calendar(3600.0, None).places(np.arange(48), datetime(2024, 1, 1))  # a Monday
+    assert slots[0] == 0
+    assert slots[25] == 25
+    slots, _ = Calendar(86400.0, None).places(np.arange(7), datetime(2024, 1, 3))
+    assert slots.tolist() == [2, 3, 4, 5, 6, 0, 1]
