@@ -95,14 +95,16 @@ check-wheels: $(WHEELS_VENV)/.made ## look into each file of dist/, install and 
 TESTS_cli := $(addprefix tests/test_, cli.py cli_compare.py data_files.py plots.py run.py)
 TESTS_rivals := $(wildcard tests/test_rivals_*.py)
 
-# EXTRA=sklearn: with the lowest versions of an extra too, and its tests
+# EXTRA=skpro: with the lowest versions of an extra too, and its tests, which need tables of polars and pandas, and data of scikit-learn.
+# Deprecations are no errors here: old libraries use what the newest ones below them advise against.
+UV_INSTALL := $(LOCK_VENV)/bin/uv pip install --quiet --python $(LOWEST)/venv/bin/python
 test-lowest: $(LOCK_VENV)/.uv-$(UV_VERSION) ## the core's tests with the lowest versions that pyproject.toml allows (EXTRA=river)
 	$(LOCK_VENV)/bin/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --no-header \
-		--extra test $(if $(EXTRA),--extra $(EXTRA)) --output-file $(LOWEST)/requirements.txt $(LOCK_INPUT)
+		--extra test $(if $(EXTRA),$(addprefix --extra ,$(EXTRA) cli river sklearn)) --output-file $(LOWEST)/requirements.txt $(LOCK_INPUT)
 	$(PYTHON) -m venv --clear $(LOWEST)/venv
-	$(LOWEST)/venv/bin/python $(PIP_INSTALL) --requirement $(LOWEST)/requirements.txt
-	$(LOWEST)/venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation .
-	$(TEST_ENV) $(LOWEST)/venv/bin/python -m pytest -n $(WORKERS) --dist worksteal \
+	$(UV_INSTALL) --requirement $(LOWEST)/requirements.txt
+	$(UV_INSTALL) --no-deps --no-build-isolation .
+	$(TEST_ENV) $(LOWEST)/venv/bin/python -m pytest -n $(WORKERS) --dist worksteal -W default::DeprecationWarning \
 		$(if $(EXTRA),$(or $(TESTS_$(EXTRA)),tests/test_$(EXTRA).py),$(CORE_TESTS)) $(ARGS)
 
 # ---- the one command that checks a change, and its parts

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # skpro's checks warn of skpr
 
 def test_passes_the_checks_of_skpro():
     results = check_estimator(AGPRegressor, raise_exceptions=True, verbose=False)
-    assert len(results) >= 60
+    assert len(results) >= 50  # they ran; how many there are depends on the version of skpro
     assert set(results.values()) == {"PASSED"}
 
 

@@ -20,6 +20,7 @@ from hatch_build import NAMES  # noqa: E402
 LARGEST = 2e6  # bytes of a wheel
 GLIBC = (2, 17)
 HEADER = "driftgp/engine/cpp/driftgp.h"
+LEFT_OUT = {".cpp", ".hpp", ".map", ".pyc", ".so", ".dylib", ".dll"}  # of the sources, and what is made beside them
 MADE_BY_LINKER = {"_mh_dylib_header", "__dso_handle"}  # names that Zig's linker gives every library for macOS
 # Libraries of each system that ours may need; what C++ needs is linked into it.
 GLIBC_LIBRARIES = r"lib(c|m|pthread|dl|rt)\.so\.\d|ld-linux-(x86-64\.so\.2|aarch64\.so\.1)"
@@ -55,9 +56,9 @@ def check_contents(path: Path, tag: str) -> bytes | None:
         stated = Parser().parsestr(wheel.read(next(name for name in names if name.endswith("/WHEEL"))).decode())
         hold(stated.get_all("Tag") == [f"py3-none-{tag}"], f"its tags are {stated.get_all('Tag')}")
         hold(stated["Root-Is-Purelib"] == str(tag == "any").lower(), "purelib is stated wrongly")
-        modules = {str(file.relative_to(ROOT / "src")) for file in (ROOT / "src/driftgp").rglob("*.py")}
+        sources = (file for file in (ROOT / "src/driftgp").rglob("*") if file.is_file() and file.suffix not in LEFT_OUT)
         files = {name for name in names if not name.partition("/")[0].endswith(".dist-info")}
-        expected = modules | {"driftgp/py.typed", HEADER} | ({library} if library else set())
+        expected = {str(file.relative_to(ROOT / "src")) for file in sources} | ({library} if library else set())
         hold(len(names) == len(set(names)), "a file is in it twice")
         hold(files == expected, f"its files differ from the sources in {sorted(files ^ expected)}")
         hold(path.stat().st_size < LARGEST, f"it has {path.stat().st_size / 1e6:.2f} MB")
