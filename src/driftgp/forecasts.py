@@ -27,3 +27,24 @@ def normal(mean: np.ndarray, variance: np.ndarray, noise: np.ndarray) -> np.ndar
 def normal_law(forecasts: np.ndarray) -> Gaussian:
     """The normal distributions that N forecasts describe."""
     return Gaussian(forecasts["mean"], forecasts["variance"], forecasts["noise"])
+
+
+# ---- several voices --------------------------------------------------------------------------------------------------
+
+
+def more_voices(voices: int, outputs: int) -> list[Any]:
+    """The field of a forecast in which the voices after the first are: mean, variance and noise of each."""
+    return [("others", np.float64, (voices - 1, 3, outputs))]
+
+
+def with_voices(dtype: np.dtype, said: np.ndarray) -> np.ndarray:
+    """N forecasts of K voices, N×K×3×P: the first voice leads."""
+    made = records(dtype, said[:, 0, 0], said[:, 0, 1], said[:, 0, 2])
+    made["others"] = said[:, 1:]
+    return made
+
+
+def voices(made: np.ndarray) -> np.ndarray:
+    """Mean, variance and noise of every voice of N forecasts, N×K×3×P."""
+    first = np.stack([made["mean"], made["variance"], made["noise"]], 1)[:, None]
+    return np.concatenate([first, made["others"]], 1) if "others" in (made.dtype.names or ()) else first

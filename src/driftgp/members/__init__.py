@@ -1,5 +1,7 @@
 """Small models: members of a bank, and yardsticks by themselves."""
 
+from driftgp.members.anchored import Anchored
+from driftgp.members.lagged import Lagged
 from driftgp.members.naive import LastKMean, Persistence
 
-__all__ = ["LastKMean", "Persistence"]
+__all__ = ["Anchored", "Lagged", "LastKMean", "Persistence"]

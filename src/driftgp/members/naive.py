@@ -91,6 +91,10 @@ class Naive(Model):
         if not np.all(np.isfinite(state.variance) & (state.variance >= 0.0)):
             raise ValueError(f"variance must be finite and not negative; got {state.variance}")
 
+    def joint(self, state: NaiveState, X: np.ndarray) -> np.ndarray:
+        """Errors of the same size, each by itself."""
+        return np.maximum(state.variance, _LEAST)[:, None, None] * np.eye(len(X))
+
     def start(self, state: NaiveState, X: np.ndarray, y: np.ndarray) -> None:
         """Walk through the batch."""
         state.variance[...], state.errors = self.noise, 1.0

@@ -1,0 +1,488 @@
+// Sparse regression on many points that stay where they are: the twin of members/anchored.py.
+
+#pragma once
+
+#include <numeric>
+
+#include "descent.hpp"
+#include "evidence.hpp"
+#include "heads.hpp"
+
+namespace DRIFTGP_LEVEL {
+
+class Anchored : public Node {
+    enum Stage { NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS };
+    // as in anchored.py
+    static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 50, REPLAY_ROWS = 32;
+    static constexpr int64_t FIRST_POINTS = 26, LATER_POINTS = 11, FEWEST = 32, LONGEST = 4000, APART = 100, SINCE = 50;
+    static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7;
+    static constexpr int64_t MOST_POINTS = 1 << 12, MOST_ROWS = 1 << 24;
+
+    int M = 1, F = 1, K = 2;
+    int64_t ring = 2, sample = 2, refresh_every = 1;
+    Heads heads;
+    Descent fit;
+    size_t X = 0, y = 0, rows = 0, fresh = 0, due = 0, refresh = 0, theta = 0, Z = 0, N = 0, points = 0, squares = 0,
+           stage = 0, at = 0, first = 0, span = 0, next_Z = 0, next_N = 0, next_points = 0, sums = 0, moments = 0,
+           totals = 0;
+    int ldF = 0;
+
+    static std::vector<double> read_rates(const driftgp::Part &part) {
+        driftgp::Settings settings(part);
+        for (int i = 0; i < 4; i++) settings.positive("size");
+        std::vector<double> rates = settings.numbers("forgetting", 64, 0.5, 1.0);
+        if (rates.empty()) throw std::invalid_argument("forgetting must have a rate");
+        return rates;
+    }
+
+    // ---- rows and regressions
+
+    size_t slot(int64_t row) const { return size_t(row % ring); }
+    const double *x_of(const double *state, int64_t row) const { return state + X + slot(row) * D; }
+    const double *y_of(const double *state, int64_t row) const { return state + y + slot(row) * P; }
+    void keep(double *state, const double *x, const double *target) const {
+        size_t to = slot(whole(state, rows));
+        std::copy_n(x, D, state + X + to * D), std::copy_n(target, P, state + y + to * P);
+        whole(state, rows)++, whole(state, fresh)++;
+    }
+    void find_features(const double *state, const double *x, double *phi, Memory &memory) const {
+        Lease lease(memory);
+        Hyperparameters p(state + theta, D, memory);
+        FixedPoints(p, state + Z, M, int(whole(state, points))).features(x, state + N, phi, F, memory);
+    }
+    void recur(double *state, const double *x, const double *target, double *wrong, Memory &memory) const {
+        Lease lease(memory);
+        double *phi = memory.zeros(F);
+        find_features(state, x, phi, memory);
+        heads.learn(state, phi, target, std::exp(state[theta + K - 1]), whole(state, rows), wrong, memory);
+    }
+    // The shortest memory is the longest one's from here on.
+    void take_over(double *state) const {
+        heads.copy(state, heads.count() - 1, 0);
+        state[squares] = state[squares + 1];
+        whole(state, fresh) = SINCE;
+        whole(state, due) = whole(state, rows) + 4 * SINCE;
+    }
+
+    // ---- work in pieces
+
+    int64_t sampled(const double *state) const { return std::min(sample, whole(state, span)); }
+    int64_t stride(const double *state) const {
+        int64_t all = whole(state, span);
+        int64_t found = std::max<int64_t>(int64_t(std::nearbyint(0.6180339887498949 * double(all))), 1);
+        while (std::gcd(found, all) > 1) found++;
+        return found;
+    }
+    int64_t sampled_row(const double *state, int64_t i, int64_t apart) const {
+        return whole(state, first) + i * apart % whole(state, span);
+    }
+    void begin_fit(double *state) const {
+        int64_t there = whole(state, rows), lately = whole(state, fresh);
+        whole(state, span) = std::min({lately, there, std::max<int64_t>(ring - ring / 4, 1)});
+        whole(state, first) = there - whole(state, span);
+        whole(state, due) = there + std::min(std::max(lately / 2, FEWEST), LONGEST);
+        take_points(state);
+        fit.begin(state, state + theta, whole(state, points) == 0 ? FIRST_POINTS : LATER_POINTS);
+        whole(state, stage) = FACTOR, whole(state, at) = 0;
+    }
+    void take_points(double *state) const {
+        int64_t count = whole(state, next_points) = std::min<int64_t>(M, sampled(state)), apart = stride(state);
+        std::fill_n(state + next_Z, size_t(D) * M, 0.0);
+        for (int64_t j = 0; j < count; j++) {
+            const double *x = x_of(state, sampled_row(state, j, apart));
+            for (int d = 0; d < D; d++) state[next_Z + size_t(d) * M + j] = x[d];
+        }
+    }
+    void place(double *state) const {
+        Whole &now = whole(state, stage);
+        if (!(now >= FACTOR && now <= FINISH)) {  // after a fit the points are there
+            whole(state, span) = std::min({int64_t(whole(state, fresh)), int64_t(whole(state, rows)), ring});
+            whole(state, first) = whole(state, rows) - whole(state, span);
+            take_points(state);
+            std::copy_n(state + theta, K, state + fit.theta);
+        }
+        now = PLACE;
+        whole(state, refresh) = whole(state, rows) + refresh_every;
+    }
+    void work(double *state, Memory &memory) const {
+        bool fitting = whole(state, stage) >= FACTOR && whole(state, stage) <= FINISH;
+        // rows of the fit are being overwritten: what it has found must do
+        if (fitting && whole(state, first) < whole(state, rows) - ring) return place(state);
+        Lease lease(memory);
+        switch (whole(state, stage)) {
+            case FACTOR: return find_factor(state, memory);
+            case SUMS: return add_sums(state, memory);
+            case SOLVE: return solve(state, memory);
+            case SLOPE: return add_slope(state, memory);
+            case FINISH: return finish(state, memory);
+            case PLACE: return replay_from(state, memory);
+            case REPLAY: return replay(state, memory);
+            case HEADS: return solve_head(state, memory);
+            default: return;
+        }
+    }
+    void tell(double *state, double value, const double *gradient) const {
+        if (fit.tell(state, value, gradient)) whole(state, stage) = FACTOR;
+        else place(state);
+    }
+    void give_up(double *state) const { tell(state, std::numeric_limits<double>::infinity(), state + fit.theta); }
+    int next_count(const double *state) const { return int(whole(state, next_points)); }
+
+    void find_factor(double *state, Memory &memory) const {
+        Hyperparameters p(state + fit.trial, D, memory);
+        if (!FixedPoints(p, state + next_Z, M, next_count(state)).factor(state + next_N, memory)) return give_up(state);
+        clear_sums(state);
+        std::fill_n(state + totals, size_t(4 + K), 0.0);
+        whole(state, stage) = SUMS, whole(state, at) = 0;
+    }
+    void clear_sums(double *state) const {
+        std::fill_n(state + sums, size_t(std::max(heads.count(), 3)) * packed_size(F), 0.0);
+        std::fill_n(state + moments, size_t(heads.count()) * F * P, 0.0);
+    }
+    // Rows of the fit from `at` on, and where their targets are.
+    int next_rows(const double *state, int most, const double **xs, const double **ys) const {
+        int64_t begin = whole(state, at), apart = stride(state);
+        int count = int(std::min<int64_t>(most, sampled(state) - begin));
+        for (int i = 0; i < count; i++) {
+            int64_t row = sampled_row(state, begin + i, apart);
+            xs[i] = x_of(state, row), ys[i] = y_of(state, row);
+        }
+        return count;
+    }
+    void add_sums(double *state, Memory &memory) const {
+        Hyperparameters p(state + fit.trial, D, memory);
+        FixedPoints z(p, state + next_Z, M, next_count(state));
+        int own = 1 + D + z.m, ld = padded(own);
+        const double *xs[SUMS_ROWS], *ys[SUMS_ROWS];
+        int count = next_rows(state, SUMS_ROWS, xs, ys);
+        double *Nt = z.turned(z.spread(state + next_N, memory), memory);
+        double *Kx = memory.zeros(size_t(count) * z.ld), *near = memory.zeros(size_t(count) * z.ld);
+        double *Phi = memory.zeros(size_t(count) * ld), *S = memory.zeros(size_t(own) * ld);
+        z.features(xs, count, Nt, Kx, near, Phi, own, ld);
+        unpack(state + sums, own, ld, S);
+        product<true>(own, own, count, Phi, ld, Phi, ld, S, ld, FIRST, LAST, ADD, true);
+        pack(S, own, ld, state + sums);
+        double square = 0.0, inside = 0.0;
+        for (int i = 0; i < count; i++) {
+            const double *phi = Phi + size_t(i) * ld;
+            for (int j = 1 + D; j < own; j++) inside += phi[j] * phi[j];
+            for (int q = 0; q < P; q++) {
+                square += ys[i][q] * ys[i][q];
+                for (int j = 0; j < own; j++) state[moments + size_t(j) * P + q] += phi[j] * ys[i][q];
+            }
+        }
+        state[totals] += square, state[totals + 1] += count * p.variance - inside;
+        whole(state, at) += count;
+        if (whole(state, at) == sampled(state)) whole(state, stage) = SOLVE;
+    }
+    void solve(double *state, Memory &memory) const {
+        Hyperparameters p(state + fit.trial, D, memory);
+        int own = 1 + D + next_count(state), ld = padded(own);
+        double *A = memory.zeros(size_t(own) * ld), q = p.noise, n = double(sampled(state));
+        unpack(state + sums, own, ld, A);
+        for (int i = 0; i < own; i++) {
+            for (int j = i; j < own; j++) A[size_t(i) * ld + j] /= q;
+            A[size_t(i) * ld + i] += 1.0;
+        }
+        double log_determinant = inverse_of(own, A, ld, memory);
+        if (std::isnan(log_determinant)) return give_up(state);
+        double *c = memory.zeros(size_t(own) * P), explained = 0.0, weights = 0.0, trace = 0.0;
+        double squared = state[totals] / q, rest = P * state[totals + 1] / (2.0 * q);
+        for (int i = 0; i < own; i++) {
+            trace += A[size_t(i) * ld + i];
+            for (int j = 0; j < own; j++)
+                for (int o = 0; o < P; o++) c[i * P + o] += A[size_t(i) * ld + j] * state[moments + size_t(j) * P + o] / q;
+            for (int o = 0; o < P; o++) {
+                explained += c[i * P + o] * state[moments + size_t(i) * P + o] / q;
+                weights += c[i * P + o] * c[i * P + o];
+            }
+        }
+        pack(A, own, ld, state + sums + packed_size(F));
+        std::copy_n(c, size_t(own) * P, state + moments);
+        double evidence = P * (n * std::log(2.0 * 3.14159265358979323846 * q) + log_determinant) + squared - explained;
+        state[totals + 2] = 0.5 * evidence + rest;
+        state[totals + 3] = 0.5 * (P * (n - own + trace) - squared + explained + weights) - rest;
+        whole(state, stage) = SLOPE, whole(state, at) = 0;
+    }
+    void add_slope(double *state, Memory &memory) const {
+        Hyperparameters p(state + fit.trial, D, memory);
+        FixedPoints z(p, state + next_Z, M, next_count(state));
+        int m = z.m, own = 1 + D + m, ld = padded(own);
+        const double *xs[SLOPE_ROWS], *ys[SLOPE_ROWS];
+        int count = next_rows(state, SLOPE_ROWS, xs, ys);
+        double *Ns = z.spread(state + next_N, memory), *Nt = z.turned(Ns, memory);
+        double *Kx = memory.zeros(size_t(count) * z.ld), *near = memory.zeros(size_t(count) * z.ld);
+        double *Phi = memory.zeros(size_t(count) * ld), *A = memory.zeros(size_t(own) * ld);
+        double *G = memory.zeros(size_t(count) * ld), *G_near = memory.zeros(size_t(count) * z.ld);
+        z.features(xs, count, Nt, Kx, near, Phi, own, ld);
+        unpack(state + sums + packed_size(F), own, ld, A);
+        mirror(A, own, ld);
+        product<false>(count, own, own, Phi, ld, A, ld, G, ld);
+        const double *c = state + moments;
+        double *by = state + totals + 4;
+        for (int i = 0; i < count; i++) {
+            double *row = G + size_t(i) * ld;
+            const double *phi = Phi + size_t(i) * ld;
+            for (int j = 0; j < own; j++) row[j] *= -double(P);
+            for (int o = 0; o < P; o++) {
+                double wrong = ys[i][o];
+                for (int j = 0; j < own; j++) wrong -= phi[j] * c[size_t(j) * P + o];
+                for (int j = 0; j < own; j++) row[j] += wrong * c[size_t(j) * P + o];
+            }
+            for (int j = 0; j < own; j++) row[j] /= p.noise;
+            for (int d = 0; d < D; d++) by[D + 1 + d] += 0.5 * row[1 + d] * phi[1 + d];
+            for (int j = 0; j < m; j++)
+                G_near[size_t(i) * z.ld + j] = row[1 + D + j] + P * phi[1 + D + j] / p.noise;
+        }
+        double *Wx = memory.zeros(size_t(count) * z.ld), *H = memory.zeros(size_t(m) * z.ld);
+        product<false>(count, m, m, G_near, z.ld, Ns, z.ld, Wx, z.ld, FROM_COLUMN);
+        for (int i = 0; i < count; i++) {
+            double *row = Wx + size_t(i) * z.ld;
+            for (int j = 0; j < m; j++) row[j] *= Kx[size_t(i) * z.ld + j], by[D] += row[j];
+            z.add_by_lengthscale(row, xs[i], by);
+        }
+        double *part = state + sums + 2 * packed_size(F);
+        unpack(part, m, z.ld, H);
+        product<true>(m, m, count, near, z.ld, G_near, z.ld, H, z.ld, FIRST, LAST, ADD, true);
+        pack(H, m, z.ld, part);
+        whole(state, at) += count;
+        if (whole(state, at) == sampled(state)) whole(state, stage) = FINISH;
+    }
+    void finish(double *state, Memory &memory) const {
+        Hyperparameters p(state + fit.trial, D, memory);
+        FixedPoints z(p, state + next_Z, M, next_count(state));
+        int m = z.m;
+        double *Ns = z.spread(state + next_N, memory), *H = memory.zeros(size_t(m) * z.ld);
+        double *Wz = memory.zeros(size_t(m) * z.ld), *one = memory.zeros(size_t(m) * z.ld), *by = memory.zeros(K);
+        unpack(state + sums + 2 * packed_size(F), m, z.ld, H);
+        mirror(H, m, z.ld);
+        outside(m, Ns, H, Wz, one, z.ld);
+        z.gram(one, memory);
+        double all = 0.0;
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < m; j++) all += Wz[size_t(i) * z.ld + j] *= -0.5 * one[size_t(i) * z.ld + j];
+        const double *slopes = state + totals + 4;
+        for (int d = 0; d < D; d++) by[d] = slopes[d];
+        z.add_between(Wz, by, memory);
+        double *mean = memory.take(K), *std = memory.take(K), value = state[totals + 2];
+        prior_of(D, mean, std);
+        by[D] = slopes[D] + all - P * double(sampled(state)) * p.variance / (2.0 * p.noise);
+        for (int d = 0; d < D; d++) by[D + 1 + d] = slopes[D + 1 + d];
+        by[K - 1] = -state[totals + 3];
+        for (int i = 0; i < K; i++) {
+            double away = (state[fit.trial + i] - mean[i]) / std[i];
+            value += 0.5 * away * away, by[i] = -by[i] + away / std[i];
+        }
+        tell(state, value, by);
+    }
+    void replay_from(double *state, Memory &memory) const {
+        Hyperparameters p(state + fit.theta, D, memory);
+        if (!FixedPoints(p, state + next_Z, M, next_count(state)).factor(state + next_N, memory)) {
+            whole(state, stage) = NOTHING;  // the old features stay
+            return;
+        }
+        clear_sums(state);
+        whole(state, stage) = REPLAY, whole(state, at) = std::max<int64_t>(whole(state, rows) - ring, 0);
+    }
+    void replay(double *state, Memory &memory) const {
+        Hyperparameters p(state + fit.theta, D, memory);
+        FixedPoints z(p, state + next_Z, M, next_count(state));
+        int64_t there = whole(state, rows), begin = std::max<int64_t>(whole(state, at), there - ring);
+        int count = int(std::min<int64_t>(REPLAY_ROWS, there - begin));
+        const double *xs[REPLAY_ROWS];
+        for (int i = 0; i < count; i++) xs[i] = x_of(state, begin + i);
+        double *Nt = z.turned(z.spread(state + next_N, memory), memory);
+        double *Kx = memory.zeros(size_t(count) * z.ld), *near = memory.zeros(size_t(count) * z.ld);
+        double *Phi = memory.zeros(size_t(count) * ldF), *weighted = memory.zeros(size_t(count) * ldF);
+        double *S = memory.zeros(size_t(F) * ldF);
+        z.features(xs, count, Nt, Kx, near, Phi, F, ldF);
+        int64_t change = there - whole(state, fresh);
+        for (int h = 0; h < heads.count(); h++) {
+            double past = 1.0;  // the weight that the rows after this one leave it
+            for (int i = count - 1; i >= 0; i--) {
+                for (int j = 0; j < F; j++) weighted[size_t(i) * ldF + j] = past * Phi[size_t(i) * ldF + j];
+                past *= h == 0 && begin + i < change ? heads.rates.back() : heads.rates[h];
+            }
+            double *part = state + sums + h * packed_size(F), *b = state + moments + size_t(h) * F * P;
+            unpack(part, F, ldF, S);
+            for (int i = 0; i < F; i++) scale(past, S + size_t(i) * ldF, i, F);
+            product<true>(F, F, count, Phi, ldF, weighted, ldF, S, ldF, FIRST, LAST, ADD, true);
+            pack(S, F, ldF, part);
+            for (int j = 0; j < F; j++)
+                for (int o = 0; o < P; o++) {
+                    double added = 0.0;
+                    for (int i = 0; i < count; i++) added += weighted[size_t(i) * ldF + j] * y_of(state, begin + i)[o];
+                    b[size_t(j) * P + o] = past * b[size_t(j) * P + o] + added;
+                }
+        }
+        whole(state, at) = begin + count;
+        if (begin + count == there) whole(state, stage) = HEADS, whole(state, span) = 0;
+    }
+    void solve_head(double *state, Memory &memory) const {
+        int h = int(whole(state, span));
+        double *A = memory.zeros(size_t(F) * ldF), q = std::exp(state[fit.theta + K - 1]);
+        double *part = state + sums + h * packed_size(F), *b = state + moments + size_t(h) * F * P;
+        unpack(part, F, ldF, A);
+        for (int i = 0; i < F; i++) A[size_t(i) * ldF + i] += q;
+        if (std::isnan(inverse_of(F, A, ldF, memory))) {
+            whole(state, stage) = NOTHING;  // the old features stay
+            return;
+        }
+        double *w = memory.zeros(size_t(F) * P);
+        for (int i = 0; i < F; i++)
+            for (int j = 0; j < F; j++)
+                for (int o = 0; o < P; o++) w[size_t(i) * P + o] += A[size_t(i) * ldF + j] * b[size_t(j) * P + o];
+        pack(A, F, ldF, part);
+        std::copy_n(w, size_t(F) * P, b);
+        if (++whole(state, span) == heads.count()) change(state, memory);
+    }
+    // The new features come into use, and learn the rows that came meanwhile.
+    void change(double *state, Memory &memory) const {
+        std::copy_n(state + fit.theta, K, state + theta);
+        std::copy_n(state + next_Z, size_t(D) * M, state + Z), std::copy_n(state + next_N, size_t(M) * M, state + N);
+        whole(state, points) = whole(state, next_points);
+        for (int h = 0; h < heads.count(); h++)
+            heads.put(state, h, state + sums + h * packed_size(F), state + moments + size_t(h) * F * P);
+        size_t count = size_t(heads.count()) * P;
+        double *noise = memory.take(count), *wrong = memory.take(count), errors = heads.noise_errors(state);
+        std::copy_n(heads.noises(state), count, noise);
+        for (int64_t row = whole(state, at); row < whole(state, rows); row++)
+            recur(state, x_of(state, row), y_of(state, row), wrong, memory);
+        heads.put_noise(state, noise, errors);  // these rows were counted
+        clear_sums(state);  // zeros need no room in a checkpoint
+        std::fill_n(state + totals, size_t(4 + K), 0.0), std::fill_n(state + next_N, size_t(M) * M, 0.0);
+        whole(state, stage) = NOTHING;
+    }
+
+  public:
+    Anchored(const driftgp::Part &part, int inputs, int outputs) : heads(read_rates(part), false) {
+        D = inputs, P = outputs;
+        driftgp::Settings settings(part);
+        M = int(settings.whole("points", 1, MOST_POINTS)), ring = settings.whole("ring", 2, MOST_ROWS);
+        sample = settings.whole("sample", 2, MOST_ROWS), refresh_every = settings.whole("refresh", 1, MOST_ROWS);
+        settings.numbers("forgetting", 64, 0.5, 1.0);
+        settings.end(0);
+        F = 1 + D + M, K = 2 * D + 2, ldF = padded(F);
+    }
+
+    void declare(Layout &state) override {
+        size_t start = state.size, H = heads.rates.size();
+        X = state.floats("X", size_t(ring) * D) - start, y = state.floats("y", size_t(ring) * P) - start;
+        rows = state.wholes("rows") - start, fresh = state.wholes("fresh") - start;
+        due = state.wholes("due") - start, refresh = state.wholes("refresh") - start;
+        theta = state.floats("theta", K) - start, Z = state.floats("Z", size_t(D) * M) - start;
+        N = state.floats("N", size_t(M) * M) - start, points = state.wholes("points") - start;
+        state.part("heads", [&] { heads.declare(state, start, F, P); });
+        squares = state.floats("squares", 2) - start;
+        stage = state.wholes("stage") - start, at = state.wholes("at") - start;
+        first = state.wholes("first") - start, span = state.wholes("span") - start;
+        state.part("fit", [&] { fit.declare(state, start, K); });
+        next_Z = state.floats("next_Z", size_t(D) * M) - start, next_N = state.floats("next_N", size_t(M) * M) - start;
+        next_points = state.wholes("next_points") - start;
+        sums = state.floats("sums", std::max<size_t>(H, 3) * packed_size(F)) - start;
+        moments = state.floats("moments", H * F * P) - start, totals = state.floats("totals", 4 + K) - start;
+    }
+    void declare_forecast(Layout &forecast) override {
+        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
+        forecast.floats("others", size_t(voices() - 1) * 3 * P);
+    }
+    int voices() const override { return heads.count(); }
+
+    void start(double *state, const double *inputs, const double *targets, int64_t count, Memory &memory) const override {
+        {
+            Lease lease(memory);
+            prior_of(D, state + theta, memory.take(K));
+        }
+        double q = std::exp(state[theta + K - 1]);
+        heads.start(state, q, q);
+        state[squares] = state[squares + 1] = q;
+        whole(state, due) = FEWEST, whole(state, refresh) = refresh_every;
+        for (int64_t i = 0; i < count; i++)
+            if (is_sample(inputs + i * D, D, targets + i * P, P)) keep(state, inputs + i * D, targets + i * P);
+        if (whole(state, rows) < FEWEST) {
+            Lease lease(memory);
+            double *wrong = memory.take(size_t(heads.count()) * P);
+            for (int64_t i = 0; i < whole(state, rows); i++) recur(state, x_of(state, i), y_of(state, i), wrong, memory);
+            return;
+        }
+        begin_fit(state);
+        while (whole(state, stage) != NOTHING) work(state, memory);
+        heads.set_noise(state, std::exp(state[theta + K - 1]));
+    }
+    void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
+        Lease lease(memory);
+        double *phi = memory.zeros(F);
+        find_features(state, x, phi, memory);
+        for (int h = 0; h < heads.count(); h++) heads.forecast(state, h, phi, made + size_t(h) * 3 * P);
+    }
+    void learn(double *state, const double *x, const double *target, double, const double *, Memory &memory) const override {
+        if (!is_sample(x, D, target, P)) return;
+        Lease lease(memory);
+        double *wrong = memory.take(size_t(heads.count()) * P);
+        recur(state, x, target, wrong, memory);
+        const double *ends[2] = {wrong, wrong + size_t(heads.count() - 1) * P};
+        for (int end = 0; end < 2; end++) {
+            double square = 0.0;
+            for (int p = 0; p < P; p++) square += ends[end][p] * ends[end][p] / P;
+            state[squares + end] += ERROR_RATE * (square - state[squares + end]);
+        }
+        keep(state, x, target);
+        if (whole(state, fresh) >= APART + SINCE && state[squares + 1] < TAKEOVER * state[squares]) take_over(state);
+        if (whole(state, stage) != NOTHING) work(state, memory);
+        else if (whole(state, rows) >= whole(state, due)) begin_fit(state);
+        else if (whole(state, rows) >= whole(state, refresh)) place(state);
+    }
+    void rescale(double *state, const Units &units, Memory &memory) const override {
+        Lease lease(memory);
+        double *u = memory.take(D), *ones = memory.take(D), size = 0.0;
+        for (int64_t i = 0; i < std::min<int64_t>(ring, whole(state, rows)); i++) {
+            for (int d = 0; d < D; d++) {
+                double &x = state[X + size_t(i) * D + d];
+                x = (x - units.x_centre[d]) / units.x_scale[d];
+            }
+            for (int p = 0; p < P; p++) {
+                double &target = state[y + size_t(i) * P + p];
+                target = (target - units.y_centre[p]) / units.y_scale[p];
+            }
+        }
+        for (int d = 0; d < D; d++) {
+            for (int64_t j = 0; j < whole(state, points); j++) {
+                double &z = state[Z + size_t(d) * M + j];
+                z = (z - units.x_centre[d]) / units.x_scale[d];
+            }
+            u[d] = std::sqrt(std::exp(state[theta + D + 1 + d])) * units.x_centre[d];
+            ones[d] = 1.0;
+            state[theta + d] -= std::log(units.x_scale[d]);
+            state[theta + D + 1 + d] += 2.0 * std::log(units.x_scale[d]);
+        }
+        heads.rescale(state, u, ones, D, units, memory);
+        for (int p = 0; p < P; p++) size += units.y_scale[p] / P;
+        state[squares] /= size * size, state[squares + 1] /= size * size;
+        Whole &now = whole(state, stage);
+        if (now >= FACTOR && now <= FINISH) whole(state, due) = whole(state, rows);
+        else if (now != NOTHING) whole(state, refresh) = whole(state, rows);
+        now = NOTHING;
+    }
+    void complete(double *, Memory &) const override {}
+    void check(const double *state) const override {
+        int64_t there = whole(state, rows), now = whole(state, stage), next = whole(state, at), begin = whole(state, first);
+        int64_t wide = whole(state, span), lately = whole(state, fresh), count = whole(state, next_points);
+        refuse_unless(there >= 0 && there < INT64_C(1) << 60, "rows", "a count");
+        refuse_unless(lately >= 0 && lately <= there, "fresh", "at most rows");
+        refuse_unless_counts(state, due, 1, "due"), refuse_unless_counts(state, refresh, 1, "refresh");
+        refuse_unless(whole(state, points) >= 0 && whole(state, points) <= M, "points", "at most M");
+        refuse_unless(count >= 0 && count <= M, "next_points", "at most M");
+        refuse_unless(now >= NOTHING && now <= HEADS && next >= 0 && begin >= 0 && wide >= 0, "stage", "a stage with its rows");
+        bool fitting = now >= FACTOR && now <= FINISH;
+        if (fitting) {
+            refuse_unless(wide > 0 && wide <= there && begin <= there - wide && begin >= there - ring, "first", "a row that is kept");
+            refuse_unless(count <= wide && next <= std::min(sample, wide), "at", "a row of the fit");
+        }
+        if (now == REPLAY || now == HEADS) refuse_unless(next <= there, "at", "a row of the stream");
+        if (now == HEADS)
+            refuse_unless(wide < heads.count() && there - next <= heads.count(), "span", "the number of a head");
+        heads.check(state), fit.check(state);
+    }
+};
+
+}  // namespace DRIFTGP_LEVEL

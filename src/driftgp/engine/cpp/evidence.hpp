@@ -1,0 +1,172 @@
+// Features of a sparse regression on fixed points, and the bound of some rows: the twin of members/evidence.py.
+//
+// Matrices are row-major with rows padded to whole vectors, as in products.hpp; points are columns of Z (D×M).
+
+#pragma once
+
+#include "holding.hpp"
+#include "laws.hpp"
+
+namespace DRIFTGP_LEVEL {
+
+constexpr double POINT_JITTER = 1e-6;  // as in evidence.py
+
+// Hyperparameters as they enter the kernel.
+struct Hyperparameters {
+    int D;
+    double variance, noise;
+    double *inverse_square, *linear;  // 1/ℓ² and √v, D each
+
+    Hyperparameters(const double *theta, int D, Memory &memory) : D(D) {
+        inverse_square = memory.take(D), linear = memory.take(D);
+        for (int d = 0; d < D; d++) {
+            inverse_square[d] = std::exp(-2.0 * theta[d]);
+            linear[d] = std::sqrt(std::exp(theta[D + 1 + d]));
+        }
+        variance = std::exp(theta[D]), noise = std::exp(theta[2 * D + 1]);
+    }
+    // k(x, Z) for m points, whose coordinates lie `apart` from each other; the rest of `row`, up to whole vectors, is 0.
+    void covariance(const double *x, const double *Z, int apart, int m, double *row) const {
+        int j = 0;
+        for (; j + W <= m; j += W) {
+            Vec r2{};
+            for (int d = 0; d < D; d++) {
+                Vec away = x[d] - load(Z + size_t(d) * apart + j);
+                r2 += inverse_square[d] * (away * away);
+            }
+            store(row + j, variance * exponential(-0.5 * r2));
+        }
+        for (; j < m; j++) {
+            double r2 = 0.0;
+            for (int d = 0; d < D; d++) {
+                double away = x[d] - Z[size_t(d) * apart + j];
+                r2 += inverse_square[d] * (away * away);
+            }
+            row[j] = variance * std::exp(-0.5 * r2);
+        }
+        for (; j < padded(m); j++) row[j] = 0.0;
+    }
+};
+
+static inline void prior_of(int D, double *mean, double *std) {
+    for (int d = 0; d < D; d++) {
+        mean[d] = 0.5 * std::log(double(D)) + 0.5, std[d] = 1.5;
+        mean[D + 1 + d] = std::log(0.1 / D), std[D + 1 + d] = 2.0;
+    }
+    mean[D] = 0.0, std[D] = 2.0, mean[2 * D + 1] = std::log(0.1), std[2 * D + 1] = 2.0;
+}
+
+// m fixed points with their factor.
+class FixedPoints {
+    double *x_of(const double *Z, int apart, int j, double *x) const {
+        for (int d = 0; d < p.D; d++) x[d] = Z[size_t(d) * apart + j];
+        return x;
+    }
+
+  public:
+    const Hyperparameters &p;
+    const double *Z;  // D×apart
+    const int apart, m, ld;
+    FixedPoints(const Hyperparameters &p, const double *Z, int apart, int m) : p(p), Z(Z), apart(apart), m(m), ld(padded(m)) {}
+
+    // k(Z, Z), jitter included.
+    void gram(double *K, Memory &memory) const {
+        Lease lease(memory);
+        double *x = memory.take(p.D);
+        for (int i = 0; i < m; i++) {
+            p.covariance(x_of(Z, apart, i, x), Z, apart, m, K + size_t(i) * ld);
+            K[size_t(i) * ld + i] = p.variance * (1.0 + POINT_JITTER);
+        }
+    }
+    // L⁻¹ of k(Z, Z), whose rows lie `apart` from each other; false if there is none.
+    bool factor(double *N, Memory &memory) const {
+        Lease lease(memory);
+        double *K = memory.zeros(size_t(m) * ld), *inverse = memory.take(size_t(m) * ld);
+        gram(K, memory);
+        if (!factorise(m, K, ld)) return false;
+        invert(m, K, inverse, ld);
+        for (int i = 0; i < m; i++) {
+            std::copy_n(inverse + size_t(i) * ld, i + 1, N + size_t(i) * apart);
+            std::fill(N + size_t(i) * apart + i + 1, N + size_t(i) * apart + m, 0.0);
+        }
+        return true;
+    }
+    // N as it lies in a record, with rows of whole vectors.
+    double *spread(const double *N, Memory &memory) const {
+        double *own = memory.zeros(size_t(m) * ld);
+        for (int i = 0; i < m; i++) std::copy_n(N + size_t(i) * apart, m, own + size_t(i) * ld);
+        return own;
+    }
+    double *turned(const double *spread_N, Memory &memory) const {
+        double *Nt = memory.zeros(size_t(m) * ld);
+        transpose(m, m, spread_N, ld, Nt, ld);
+        return Nt;
+    }
+    // Φ at one x: 1, √v x, L⁻¹ k(Z, x), and zeros up to F.
+    void features(const double *x, const double *N, double *phi, int F, Memory &memory) const {
+        Lease lease(memory);
+        double *k = memory.zeros(ld);
+        p.covariance(x, Z, apart, m, k);
+        phi[0] = 1.0;
+        for (int d = 0; d < p.D; d++) phi[1 + d] = p.linear[d] * x[d];
+        double *near = phi + 1 + p.D;
+        for (int i = 0; i < m; i++) {
+            const double *row = N + size_t(i) * apart;
+            Vec sums{};
+            int j = 0;
+            for (; j + W <= i + 1; j += W) sums += load(row + j) * load(k + j);
+            double s = sum(sums);
+            for (; j <= i; j++) s += row[j] * k[j];
+            near[i] = s;
+        }
+        std::fill(near + m, phi + F, 0.0);
+    }
+    // The same at several rows; K (rows×M) stays for the caller. `Nt` is Lᵀ⁻¹.
+    void features(const double *const *rows, int count, const double *Nt, double *K, double *near, double *Phi, int F,
+                  int ldF) const {
+        for (int i = 0; i < count; i++) p.covariance(rows[i], Z, apart, m, K + size_t(i) * ld);
+        product<false>(count, m, m, K, ld, Nt, ld, near, ld, FIRST, TO_COLUMN);
+        for (int i = 0; i < count; i++) {
+            double *phi = Phi + size_t(i) * ldF;
+            std::fill_n(phi, ldF, 0.0);
+            phi[0] = 1.0;
+            for (int d = 0; d < p.D; d++) phi[1 + d] = p.linear[d] * rows[i][d];
+            std::copy_n(near + size_t(i) * ld, std::min(m, F - 1 - p.D), phi + 1 + p.D);
+        }
+    }
+    // Adds Σ_j W_j (x_d − z_jd)²/ℓ_d² for each input.
+    void add_by_lengthscale(const double *weights, const double *x, double *by) const {
+        for (int d = 0; d < p.D; d++) {
+            const double *z = Z + size_t(d) * apart;
+            Vec sums{};
+            int j = 0;
+            for (; j + W <= m; j += W) {
+                Vec away = x[d] - load(z + j);
+                sums += load(weights + j) * (away * away);
+            }
+            double s = sum(sums);
+            for (; j < m; j++) s += weights[j] * (x[d] - z[j]) * (x[d] - z[j]);
+            by[d] += s * p.inverse_square[d];
+        }
+    }
+    // The same for all pairs of points.
+    void add_between(const double *weights, double *by, Memory &memory) const {
+        Lease lease(memory);
+        double *x = memory.take(p.D);
+        for (int i = 0; i < m; i++) add_by_lengthscale(weights + size_t(i) * ld, x_of(Z, apart, i, x), by);
+    }
+};
+
+// A⁻¹ over A, all of it, for a matrix whose upper triangle is there; the logarithm of its determinant, or NaN.
+static double inverse_of(int F, double *A, int ld, Memory &memory) {
+    Lease lease(memory);
+    if (!factorise(F, A, ld)) return std::numeric_limits<double>::quiet_NaN();
+    double log_determinant = 0.0, *N = memory.take(size_t(F) * ld);
+    for (int i = 0; i < F; i++) log_determinant += 2.0 * std::log(A[size_t(i) * ld + i]);
+    invert(F, A, N, ld);
+    product<true>(F, F, F, N, ld, N, ld, A, ld, FROM_LATER, LAST, SET, true);
+    mirror(A, F, ld);
+    return log_determinant;
+}
+
+}  // namespace DRIFTGP_LEVEL

@@ -1,0 +1,168 @@
+"""Sparse regression on fixed points: its features, and how well hyperparameters explain some rows.
+
+A squared exponential with one lengthscale per input, beside a linear part with one variance per input,
+
+    f(x) = w_0 + Σ_d w_d √v_d x_d + Σ_j w_j φ_j(x),   φ(x) = L⁻¹ k(Z, x),   L Lᵀ = k(Z, Z),   w ~ N(0, I)
+
+is a linear regression on the features Φ = (1, √v x, L⁻¹ k(Z, x)). The collapsed bound (Titsias 2009) of n rows with P
+targets is its evidence less what the points leave out, with A = ΦᵀΦ/q + I and q the variance of the noise,
+
+    ½ Σ_p [n log 2πq + log|A| + yᵀy/q − yᵀΦ A⁻¹ Φᵀy/q²] + P/(2q) Σ_i (k(x_i, x_i) − |φ(x_i)|²)
+
+as a negative logarithm. It and its gradient are sums over rows, so they can be computed a few rows at a time: `moments`
+over all rows, then `value`, then `slope` over all rows, then `gradient`. Parameters are logarithms,
+
+    θ = (log ℓ (D), log s², log v (D), log q)
+
+with normal priors, whose centres suit standardised inputs and targets.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+JITTER = 1e-6  # relative to the diagonal of k(Z, Z)
+
+
+class Parameters(NamedTuple):
+    """Hyperparameters as they enter the kernel."""
+
+    lengthscale: np.ndarray  # D
+    variance: float  # s²
+    linear: np.ndarray  # √v, D
+    noise: float  # q
+
+
+def parameters(theta: np.ndarray) -> Parameters:
+    """The parameters of their logarithms."""
+    D = (len(theta) - 2) // 2
+    e = np.exp(theta)
+    return Parameters(e[:D], float(e[D]), np.sqrt(e[D + 1 : -1]), float(e[-1]))
+
+
+def prior(inputs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each logarithm, for D standardised inputs.
+
+    A lengthscale of √D e^½ or so; a linear part of a tenth of the variance in all; noise of a tenth.
+    """
+    ones = np.ones(inputs)
+    mean = np.concatenate([(0.5 * np.log(inputs) + 0.5) * ones, [0.0], np.log(0.1 / inputs) * ones, [np.log(0.1)]])
+    return mean, np.concatenate([1.5 * ones, np.full(inputs + 2, 2.0)])
+
+
+def covariance(p: Parameters, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """k(X, Z) of the squared exponential, N×M."""
+    A, B = X / p.lengthscale, Z / p.lengthscale
+    square = np.sum(A**2, 1)[:, None] + np.sum(B**2, 1) - 2.0 * A @ B.T
+    return p.variance * np.exp(-0.5 * np.maximum(square, 0.0))
+
+
+def factor(p: Parameters, Z: np.ndarray) -> np.ndarray | None:
+    """L⁻¹ of k(Z, Z), M×M; None if there is none."""
+    K = covariance(p, Z, Z)
+    K[np.diag_indices(len(Z))] = p.variance * (1.0 + JITTER)
+    try:
+        L = cholesky(K, lower=True)
+    except (np.linalg.LinAlgError, ValueError):
+        return None
+    return np.asarray(solve_triangular(L, np.eye(len(Z)), lower=True))
+
+
+def features(p: Parameters, Z: np.ndarray, N: np.ndarray, X: np.ndarray, width: int = 0) -> np.ndarray:
+    """Φ at X (n×D): n×(1 + D + M), or `width` columns of which the last are zeros."""
+    Phi = np.concatenate([np.ones((len(X), 1)), p.linear * X, covariance(p, X, Z) @ N.T], 1)
+    return np.pad(Phi, ((0, 0), (0, max(width - Phi.shape[1], 0))))
+
+
+class Moments(NamedTuple):
+    """Sums over rows."""
+
+    S: np.ndarray  # ΦᵀΦ, F×F
+    b: np.ndarray  # Φᵀy, F×P
+    squares: float  # yᵀy over all outputs
+    left_out: float  # Σ k(x, x) − |φ(x)|²
+
+
+def moments(p: Parameters, Z: np.ndarray, N: np.ndarray, X: np.ndarray, y: np.ndarray) -> Moments:
+    """Sums of some rows."""
+    Phi = features(p, Z, N, X)
+    nearby = Phi[:, 1 + X.shape[1] :]
+    return Moments(Phi.T @ Phi, Phi.T @ y, float(np.sum(y**2)), len(X) * p.variance - float(np.sum(nearby**2)))
+
+
+class Solved(NamedTuple):
+    """The bound, and what its gradient needs."""
+
+    value: float
+    inverse: np.ndarray  # A⁻¹, F×F
+    c: np.ndarray  # mean of the weights, F×P
+    by_noise: float  # derivative by log q
+
+
+def value(p: Parameters, m: Moments, rows: int) -> Solved | None:
+    """The negative bound of all rows; None if A has no factor."""
+    F, P = m.b.shape
+    q = p.noise
+    try:
+        R = cholesky(m.S / q + np.eye(F), lower=True)
+    except (np.linalg.LinAlgError, ValueError):
+        return None
+    inverse = cho_solve((R, True), np.eye(F))
+    b = m.b / q
+    c = inverse @ b
+    explained, squares = float(np.sum(b * c)), m.squares / q
+    fit = P * rows * np.log(2.0 * np.pi * q) + 2.0 * P * float(np.sum(np.log(np.diag(R)))) + squares - explained
+    rest = P * m.left_out / (2.0 * q)
+    weights = float(np.sum(c**2))
+    by_noise = 0.5 * (P * rows - P * F + P * float(np.trace(inverse)) - squares + explained + weights) - rest
+    return Solved(0.5 * fit + rest, inverse, c, by_noise)
+
+
+class Slope(NamedTuple):
+    """Sums over rows that the gradient consists of."""
+
+    H: np.ndarray  # M×M
+    by_lengthscale: np.ndarray  # D
+    by_variance: float
+    by_linear: np.ndarray  # D
+
+
+def slope(p: Parameters, Z: np.ndarray, N: np.ndarray, X: np.ndarray, y: np.ndarray, solved: Solved) -> Slope:
+    """Sums of some rows: the derivatives of the (positive) bound through Φ and k(Z, x)."""
+    D, P, q = X.shape[1], y.shape[1], p.noise
+    K = covariance(p, X, Z)
+    near = K @ N.T
+    Phi = np.concatenate([np.ones((len(X), 1)), p.linear * X, near], 1)
+    G = ((y - Phi @ solved.c) @ solved.c.T - P * Phi @ solved.inverse) / q  # ∂/∂Φ
+    G_near = G[:, 1 + D :] + P * near / q
+    W = (G_near @ N) * K  # ∂/∂log k(x, z)
+    by_linear = 0.5 * np.sum(G[:, 1 : 1 + D] * Phi[:, 1 : 1 + D], 0)
+    return Slope(near.T @ G_near, _by_lengthscale(p, W, X, Z), float(np.sum(W)), by_linear)
+
+
+def gradient(
+    theta: np.ndarray, Z: np.ndarray, N: np.ndarray, s: Slope, by_noise: float, rows: int, outputs: int
+) -> np.ndarray:
+    """Gradient of the negative bound by θ, from the sums over all rows."""
+    p = parameters(theta)
+    K = covariance(p, Z, Z)
+    K[np.diag_indices(len(Z))] = p.variance * (1.0 + JITTER)
+    W = -0.5 * (N.T @ s.H @ N) * K  # ∂/∂log k(z, z')
+    by_lengthscale = s.by_lengthscale + _by_lengthscale(p, W, Z, Z)
+    by_variance = s.by_variance + float(np.sum(W)) - outputs * rows * p.variance / (2.0 * p.noise)
+    return np.concatenate([-by_lengthscale, [-by_variance], -s.by_linear, [by_noise]])
+
+
+def with_prior(theta: np.ndarray, value: float, gradient: np.ndarray) -> tuple[float, np.ndarray]:
+    """A value and its gradient with the negative log prior added."""
+    mean, std = prior((len(theta) - 2) // 2)
+    z = (theta - mean) / std
+    return value + 0.5 * float(z @ z), gradient + z / std
+
+
+def _by_lengthscale(p: Parameters, W: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Σ_ij W_ij (x_id − z_jd)² / ℓ_d² for each input d."""
+    squares = np.sum(W, 1) @ X**2 - 2.0 * np.sum(Z * (W.T @ X), 0) + np.sum(W, 0) @ Z**2
+    by: np.ndarray = squares / p.lengthscale**2
+    return by

@@ -1,0 +1,158 @@
+"""Recursive least squares: linear regressions on the same features, each with its own rate of forgetting.
+
+Head h explains a target by w_hᵀφ for features φ (F) and forgets at rate λ_h. With C = (Σ λ^age φφᵀ + q I)⁻¹, q the
+variance of the noise over that of a weight, a sample (φ, y) changes
+
+    g = C φ,   s = φᵀ g,   w ← w + g (y − wᵀφ) / (λ + s),   C ← (C − g gᵀ / (λ + s)) / λ
+
+and a new target has mean wᵀφ and variance σ² (1 + s), with σ² the recent mean of (y − wᵀφ)² / (1 + s). The last change
+of C is kept as (g, 1/(λ + s), λ) and carried out when the next sample comes, in one pass through C with its product.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftgp.contract import Units
+from driftgp.records import View, floats, number
+
+# Errors over which the noise is averaged.
+_NOISE_MEMORY = 100.0
+# Where nothing excites a direction, forgetting alone makes C grow: it may reach so many times what it was at first.
+_GROWTH = 1e4
+# A variance stays above zero.
+LEAST = float(np.finfo(float).tiny) ** 0.5
+
+
+class HeadsState(View):
+    """H regressions on F features."""
+
+    C: np.ndarray = floats("H", "packed")  # upper triangles, row after row
+    g: np.ndarray = floats("H", "F")  # the change of C that is still to be carried out
+    gain: np.ndarray = floats("H")
+    keep: np.ndarray = floats("H")
+    w: np.ndarray = floats("H", "F", "P")
+    noise: np.ndarray = floats("H", "P")  # σ²
+    errors: float = number()  # how many errors σ² stands for
+
+
+def packed_size(features: int) -> int:
+    """Numbers in the upper triangle of an F×F matrix."""
+    return features * (features + 1) // 2
+
+
+def packed(A: np.ndarray) -> np.ndarray:
+    """Upper triangle of a symmetric matrix, row after row."""
+    triangle: np.ndarray = A[np.triu_indices(len(A))]
+    return triangle
+
+
+def unpacked(triangle: np.ndarray, features: int) -> np.ndarray:
+    """The symmetric matrix of an upper triangle."""
+    A = np.zeros((features, features))
+    A[np.triu_indices(features)] = triangle
+    return A + np.triu(A, 1).T
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Rates of forgetting λ (H), and what the regressions forget towards.
+
+    With `leak`, whatever is forgotten gives way to the prior: at each sample one of the features is seen once more with
+    the target 0, at a weight that adds up to (1 − λ) q per feature and sample. C then stays below what it was at first
+    in every direction, however long nothing excites it.
+    """
+
+    rates: tuple[float, ...]
+    leak: bool = False
+
+    def start(self, state: HeadsState, q: float, noise: float) -> None:
+        """Nothing is known: w = 0, C = I/q."""
+        F = state.w.shape[1]
+        state.C[...] = packed(np.eye(F) / q)
+        state.g[...], state.gain[...], state.keep[...], state.w[...] = 0.0, 0.0, 1.0, 0.0
+        state.noise[...], state.errors = noise, 1.0
+
+    def settle(self, state: HeadsState, h: int) -> np.ndarray:
+        """C of a head with its last change carried out, F×F."""
+        C = unpacked(state.C[h], state.w.shape[1])
+        return (C - state.gain[h] * np.outer(state.g[h], state.g[h])) / state.keep[h]
+
+    def put(self, state: HeadsState, h: int, C: np.ndarray, w: np.ndarray) -> None:
+        """Give a head another C and w."""
+        state.C[h], state.w[h] = packed(C), w
+        state.g[h], state.gain[h], state.keep[h] = 0.0, 0.0, 1.0
+
+    def forecast(self, state: HeadsState, Phi: np.ndarray) -> np.ndarray:
+        """Mean, variance and noise of new targets at features Phi (N×F), by every head: N×H×3×P."""
+        made = np.empty((len(Phi), len(self.rates), 3, state.noise.shape[1]))
+        for h in range(len(self.rates)):
+            s = np.einsum("nf,nf->n", Phi @ self.settle(state, h), Phi)
+            made[:, h, 0] = Phi @ state.w[h]
+            made[:, h, 1] = state.noise[h] * (1.0 + np.maximum(s, 0.0))[:, None]
+            made[:, h, 2] = state.noise[h]
+        made[:, :, 1:] = np.maximum(made[:, :, 1:], LEAST)
+        return made
+
+    def joint(self, state: HeadsState, Phi: np.ndarray) -> np.ndarray:
+        """Covariance σ² (φᵢᵀ C φⱼ + [i = j]) of new targets at features Phi (N×F) by the first head, P×N×N."""
+        inner = Phi @ self.settle(state, 0) @ Phi.T + np.eye(len(Phi))
+        return state.noise[0][:, None, None] * inner
+
+    def learn(self, state: HeadsState, phi: np.ndarray, y: np.ndarray, q: float, turn: int) -> np.ndarray:
+        """Learn one sample, the `turn`-th; return the errors y − wᵀφ, H×P."""
+        F = len(phi)
+        state.errors = min(state.errors + 1.0, _NOISE_MEMORY)
+        errors = np.empty_like(state.noise)
+        for h, rate in enumerate(self.rates):
+            C, w = self.settle(state, h), state.w[h]
+            if self.leak:
+                i, weight = turn % F, F * (1.0 - rate) * q
+                column, share = C[i].copy(), weight / (1.0 + weight * C[i, i])
+                w -= share * np.outer(column, w[i])
+                C -= share * np.outer(column, column)
+            g = C @ phi
+            s = phi @ g
+            if not (np.isfinite(s) and s >= 0.0):  # rounding has left no covariance: begin again
+                C = np.eye(F) / q
+                g = C @ phi
+                s = phi @ g
+            e = y - phi @ w
+            keep = rate if np.trace(C) <= rate * _GROWTH * F / q else 1.0
+            gain = 1.0 / (keep + s)
+            w += gain * np.outer(g, e)
+            state.noise[h] += (e**2 / (1.0 + s) - state.noise[h]) / state.errors
+            state.C[h], state.g[h], state.gain[h], state.keep[h] = packed(C), g, gain, keep
+            errors[h] = e
+        return errors
+
+    def rescale(self, state: HeadsState, u: np.ndarray, a: np.ndarray, units: Units) -> None:
+        """Features (φ_i − u_i φ_0)/a_i for i = 1 … len(u) and a constant φ_0 = 1, and targets in other units.
+
+        wᵀφ stays what it was, in the new units: w_0 ← w_0 + Σ u_i w_i, w_i ← a_i w_i, and C ← E C Eᵀ with the same E.
+        """
+        changed = slice(1, 1 + len(u))
+        for h in range(len(self.rates)):
+            C, w = self.settle(state, h), state.w[h].copy()
+            w[0] += u @ w[changed]
+            w[changed] *= a[:, None]
+            C[0] += u @ C[changed]
+            C[:, 0] += C[:, changed] @ u
+            C[changed] *= a[:, None]
+            C[:, changed] *= a
+            w /= units.y_scale
+            w[0] -= units.y_centre / units.y_scale
+            self.put(state, h, C, w)
+        state.noise /= units.y_scale**2
+
+    def check(self, state: HeadsState) -> None:
+        """Refuse numbers that no step could have left."""
+        for name in ("C", "g", "w"):
+            if not np.isfinite(getattr(state, name)).all():
+                raise ValueError(f"{name} must be finite")
+        if not (np.all(np.isfinite(state.noise) & (state.noise >= 0.0)) and 1.0 <= state.errors <= _NOISE_MEMORY):
+            raise ValueError("noise must be finite and not negative, and errors must lie in [1, 100]")
+        if not (
+            np.all((state.gain >= 0.0) & np.isfinite(state.gain)) and np.all((state.keep > 0.0) & (state.keep <= 1.0))
+        ):
+            raise ValueError("gain must not be negative, and keep must lie in (0, 1]")
