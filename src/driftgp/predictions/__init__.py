@@ -1,6 +1,7 @@
 """What a model answers: a distribution of the next target, never just a number."""
 
 from driftgp.predictions.base import Prediction
+from driftgp.predictions.bounded import Bounded
 from driftgp.predictions.forecast import Forecast
 from driftgp.predictions.gaussian import Gaussian
 from driftgp.predictions.joined import Joined, joined
@@ -8,4 +9,14 @@ from driftgp.predictions.mixture import Mixture
 from driftgp.predictions.normal import nominal_reach
 from driftgp.predictions.recalibrated import Recalibrated
 
-__all__ = ["Forecast", "Gaussian", "Joined", "Mixture", "Prediction", "Recalibrated", "joined", "nominal_reach"]
+__all__ = [
+    "Bounded",
+    "Forecast",
+    "Gaussian",
+    "Joined",
+    "Mixture",
+    "Prediction",
+    "Recalibrated",
+    "joined",
+    "nominal_reach",
+]

@@ -2,20 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from driftgp.predictions import normal
+from driftgp.predictions import normal, quadrature
 from driftgp.predictions.base import Prediction
 from driftgp.predictions.normal import nominal_reach
-
-# The one score that has no formula is a quadrature: with so many nodes on either side of the target, so far into a
-# tail, and for so many numbers at a time, which bounds the memory.
-_NODES, _FURTHEST, _AT_ONCE = 96, 9.0, 200_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,18 +76,8 @@ class Recalibrated(Prediction):
         return self.model.log_prob(y) - normal.log_pdf(z) + normal.log_pdf(u) - np.log(slope)
 
     def crps(self, y: ArrayLike) -> np.ndarray:
-        """2 ∫ ([y < Q(q)] − q) (Q(q) − y) dq, by quadrature in u = Φ⁻¹(q) on either side of y."""
-        y = np.asarray(y)
-        u = np.clip(self.to_normal(y), -_FURTHEST, _FURTHEST)
-        total = np.zeros_like(u)
-        pieces = -(-2 * _NODES * u.size // _AT_ONCE)
-        for some in np.array_split(_quadrature(), max(min(pieces, 2 * _NODES), 1), axis=1):
-            sign, at, weight = some.reshape(3, -1, *(1 for _ in u.shape))
-            half = 0.5 * (_FURTHEST - sign * u)
-            score = u + sign * half * (1.0 + at)
-            loss = sign * (self.from_normal(score) - y) * ndtr(-sign * score) * normal.pdf(score)
-            total += (weight * half * loss).sum(0)
-        return 2.0 * total
+        """2 ∫ ([y < Q(q)] − q) (Q(q) − y) dq, by quadrature."""
+        return quadrature.crps(self, y)
 
     def to_normal(self, y: ArrayLike) -> np.ndarray:
         """h⁻¹(z)."""
@@ -186,10 +172,3 @@ def _integrals(levels: tuple[float, ...]) -> tuple[np.ndarray, list[tuple[float,
     linear = -np.diff(normal.pdf(z), append=0.0)
     square = mass - np.diff(z * normal.pdf(z), append=0.0)
     return knots, list(zip(mass.tolist(), linear.tolist(), square.tolist(), strict=True))
-
-
-@cache
-def _quadrature() -> np.ndarray:
-    """Side (−1 or 1), node in [−1, 1] and weight of every term, 3×192."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    return np.array([np.repeat([-1.0, 1.0], _NODES), np.tile(nodes, 2), np.tile(weights, 2)])

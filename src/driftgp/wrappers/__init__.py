@@ -1,6 +1,7 @@
 """Models that hold a model."""
 
 from driftgp.wrappers.bank import Bank
+from driftgp.wrappers.bounded import Bounded
 from driftgp.wrappers.calibrate import Calibrated
 from driftgp.wrappers.carry import CarryForward
 from driftgp.wrappers.guarded import Guarded
@@ -8,4 +9,4 @@ from driftgp.wrappers.standardize import Standardize
 from driftgp.wrappers.watched import Watched
 from driftgp.wrappers.within import Within
 
-__all__ = ["Bank", "Calibrated", "CarryForward", "Guarded", "Standardize", "Watched", "Within"]
+__all__ = ["Bank", "Bounded", "Calibrated", "CarryForward", "Guarded", "Standardize", "Watched", "Within"]

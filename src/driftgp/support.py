@@ -1,0 +1,108 @@
+"""Bounds that targets seem to have, from the first rows.
+
+What is bounded by mistake costs more than what is not bounded: a temperature that has been positive so far may fall
+below 0 tomorrow. So a bound needs evidence besides the absence of values beyond it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftgp import checks
+
+# Fewer rows than this say nothing about bounds.
+_FEWEST = 50
+# Share of the rows that have to be exactly 0, where zeros are the evidence.
+_ZEROS = 0.01
+# Whole numbers as large as this are hardly degrees: smaller ones have to be skewed as counts are.
+_LARGE, _SKEWED = 200.0, 0.5
+# A gamma law whose mean is two standard deviations has this skewness.
+_POSITIVE_SKEW = 1.0
+
+
+class Support(NamedTuple):
+    """Bounds of each output, None where there is none, and how far a law is to reach beyond them."""
+
+    low: tuple[float | None, ...]  # P
+    high: tuple[float | None, ...]  # P
+    slack: tuple[float, ...]  # P
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any output has a bound."""
+        return any(bound is not None for bound in (*self.low, *self.high))
+
+
+def support(y: Any) -> Support:
+    """Bounds of targets y (N, or N×P), column by column; NaN is left out.
+
+    The low bound is 0 if no value of at least 50 is negative, and
+
+    - zeros pile up: they make up 1 % of the rows, are at least two, and are more than the values next to 0 (rain,
+      sales), or
+    - all values are whole, the least is below a fifth of the median, and they are skewed, or too large for degrees
+      (counts), or
+    - all are positive, the mean is less than two standard deviations, and the skewness is above 1, so that a symmetric
+      law of this spread would reach below 0 (concentrations, durations).
+
+    Both bounds, 0 and 1 or 0 and 100, are there if no value lies outside and either end was met at least twice.
+
+    Where a bound was met, the slack is half the smallest difference between two values, at most half a standard
+    deviation: values that are rounded to a bound stand for some beyond it.
+
+    >>> rng = np.random.default_rng(0)
+    >>> support(rng.poisson(2.0, 200))
+    Support(low=(0.0,), high=(None,), slack=(0.5,))
+    >>> support(rng.normal(5.0, 1.0, 200)).bounded
+    False
+    """
+    targets = checks.real("y", y)
+    if targets.ndim not in (1, 2):
+        raise ValueError(f"y must have shape N, or N×P for several outputs; got shape {targets.shape}")
+    columns = [_column(column[np.isfinite(column)]) for column in targets.reshape(len(targets), -1).T]
+    return Support(*zip(*columns, strict=True))
+
+
+def _column(values: np.ndarray) -> tuple[float | None, float | None, float]:
+    """Low, high and slack of one output."""
+    if len(values) < _FEWEST or values.min() < 0.0 or values.min() == values.max():
+        return None, None, 0.0
+    top = float(values.max())
+    if top in (1.0, 100.0) and np.sum(values == 0.0) >= 2 and np.sum(values == top) >= 2:
+        return 0.0, top, _slack(values)
+    if _zeros_pile_up(values) or _counts(values) or _positive(values):
+        return 0.0, None, _slack(values) if values.min() == 0.0 else 0.0
+    return None, None, 0.0
+
+
+def _zeros_pile_up(values: np.ndarray) -> bool:
+    """Whether 0 is a value of its own, and not one that a law passes through on its way below."""
+    zeros = np.sum(values == 0.0)
+    nearby = max(0.1 * values.std(), _smallest_gap(values))
+    return bool(zeros >= max(2.0, _ZEROS * len(values)) and zeros > np.sum((values > 0.0) & (values <= nearby)))
+
+
+def _counts(values: np.ndarray) -> bool:
+    whole = bool(np.all(values == np.floor(values)))
+    return (
+        whole
+        and bool(values.min() < 0.2 * np.median(values))
+        and (bool(values.max() >= _LARGE) or _skewness(values) > _SKEWED)
+    )
+
+
+def _positive(values: np.ndarray) -> bool:
+    return bool(values.min() > 0.0 and values.mean() < 2.0 * values.std() and _skewness(values) > _POSITIVE_SKEW)
+
+
+def _skewness(values: np.ndarray) -> float:
+    z = (values - values.mean()) / values.std()
+    return float(np.mean(z**3))
+
+
+def _slack(values: np.ndarray) -> float:
+    return float(min(0.5 * _smallest_gap(values), 0.5 * values.std()))
+
+
+def _smallest_gap(values: np.ndarray) -> float:
+    return float(np.diff(np.unique(values)).min())

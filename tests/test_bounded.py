@@ -1,0 +1,303 @@
+"""Targets within bounds: one proper law, exact where bounds are far, finite scores, and a guess that can be refuted."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from driftgp import AGP
+from driftgp.contract import Units
+from driftgp.members import LastKMean
+from driftgp.predictions import Bounded as Law
+from driftgp.predictions import Gaussian, Mixture, bounded
+from driftgp.settings_json import plain, rebuilt
+from driftgp.wrappers import Bounded, Calibrated, Standardize
+
+NONE = np.inf
+NORMAL = Gaussian(np.array([1.0]), np.array([4.0]), np.array([2.0]))
+MIXTURE = Mixture(*(np.array([[a], [b]]) for a, b in ((0.3, 0.7), (-1.0, 2.0), (1.0, 4.0), (0.5, 1.0))))
+LAWS = {
+    "low": (NORMAL, 0.0, NONE, 0.0, 0.0),
+    "high": (NORMAL, -NONE, 2.0, 0.0, 0.0),
+    "both": (NORMAL, 0.0, 3.0, 0.0, 0.0),
+    "slack": (MIXTURE, 0.0, 3.0, 0.5, 0.0),
+    "leak": (MIXTURE, 0.0, 3.0, 0.5, 0.05),
+    "leak, mean outside": (NORMAL, 6.0, NONE, 0.0, 0.05),
+    "mean far outside": (NORMAL, 40.0, NONE, 0.0, 0.0),
+    "mean far above a narrow interval": (NORMAL, -60.0, -59.5, 0.0, 0.0),
+}
+SCORES = np.array([-6.0, -3.0, -1.0, -0.1, 0.0, 0.4, 1.3, 2.7, 5.0])[:, None]
+
+
+def law(name: str) -> Law:
+    held, *bounds = LAWS[name]
+    return Law(held, *(np.array([bound]) for bound in bounds))
+
+
+@pytest.fixture(params=LAWS)
+def p(request: Any) -> Law:
+    return law(request.param)
+
+
+def pieces(p: Law) -> list[tuple[float, float]]:
+    """Where the density is smooth, and is not 0."""
+    low, high = float((p.low - p.slack)[0]), float((p.high + p.slack)[0])
+    cuts = sorted([-40.0, *(end for end in (low, high) if np.isfinite(end)), 45.0])
+    return [(a, b) for a, b in pairwise(cuts) if p.leak[0] > 0.0 or (a >= low and b <= high)]
+
+
+def total(p: Law, function: Any) -> float:
+    """∫ g(y) exp(log_prob(y)) dy, piece by piece."""
+    sums = 0.0
+    for a, b in pieces(p):
+        grid = np.linspace(a + 1e-12 * abs(a), b - 1e-12 * abs(b), 200_001)
+        sums += integrate.simpson(function(grid) * np.exp(p.log_prob(grid)), x=grid)
+    return sums
+
+
+# ---- one law ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_density_integrates_to_one(p):
+    np.testing.assert_allclose(total(p, np.ones_like), 1.0, rtol=1e-6)
+
+
+def test_the_density_is_the_slope_of_the_cdf(p):
+    for y in p.from_normal(SCORES[2:7]):
+        step = 1e-5 * p.std[0]
+        if abs(y[0] - p.low[0]) < 2.0 * step or abs(y[0] - p.high[0]) < 2.0 * step:
+            continue
+        slope = (p.cdf(y + step) - p.cdf(y - step)) / (2.0 * step)
+        np.testing.assert_allclose(np.exp(p.log_prob(y)), slope, rtol=1e-4)
+
+
+def test_scores_are_undone_by_values(p):
+    values = p.from_normal(SCORES)
+    assert np.all(np.diff(values, axis=0) >= 0.0)
+    at_bound = (values == p.low) | (values == p.high)  # values in the slack are brought there
+    np.testing.assert_allclose(np.where(at_bound, SCORES, p.to_normal(values)), SCORES, rtol=1e-6, atol=1e-6)
+    if p.slack[0] == 0.0:
+        np.testing.assert_allclose(p.cdf(p.quantile([[0.001], [0.3], [0.98]])), [[0.001], [0.3], [0.98]], rtol=1e-7)
+
+
+def test_the_crps_is_its_integral():
+    for name in ("low", "both", "leak, mean outside"):
+        p = law(name)
+        grid = np.linspace(-30.0, 30.0, 600_001)
+        for y in (0.2, 1.7, 7.0):
+            square = (p.cdf(grid) - (grid >= y)) ** 2
+            np.testing.assert_allclose(p.crps(y), integrate.trapezoid(square, grid), rtol=3e-3)
+
+
+@pytest.mark.parametrize("name", ["low", "high", "both"])
+def test_a_restricted_normal_law_is_that_of_scipy(name):
+    p = law(name)
+    ends = (p.low[0] - 1.0) / 2.0, (p.high[0] - 1.0) / 2.0
+    other = stats.truncnorm(*ends, loc=1.0, scale=2.0)
+    np.testing.assert_allclose([p.mean[0], p.variance[0]], [other.mean(), other.var()], rtol=1e-9)
+    np.testing.assert_allclose(p.noise, 0.5 * p.variance, rtol=1e-12)
+    for q in (0.025, 0.5, 0.975):
+        np.testing.assert_allclose(p.quantile(q), other.ppf(q), rtol=1e-9)
+    np.testing.assert_allclose(p.log_prob(1.5), other.logpdf(1.5), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high"),
+    [
+        (-5.0, 0.0, NONE),
+        (-9.0, 0.0, 1.0),
+        (4.0, -NONE, 0.5),
+        (0.0, 0.3, 0.35),
+        (0.0, -0.01, 0.01),
+        (0.0, 9.0, 9.005),
+        (0.0, 9.0, 9.29),
+    ],
+)
+def test_moments_are_those_of_scipy_wherever_the_interval_lies(mean, low, high):
+    other = stats.truncnorm(low - mean, high - mean, loc=mean)
+    ours, share = bounded.moments(mean, 1.0, low, high, 0.0)
+    grid = np.linspace(max(low, mean - 12.0), min(high, mean + 12.0), 100_001)
+    density = np.exp(other.logpdf(grid))
+    by_hand = integrate.simpson(density * grid, x=grid)
+    np.testing.assert_allclose(ours, by_hand, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(share, integrate.simpson(density * (grid - by_hand) ** 2, x=grid), rtol=1e-6)
+
+
+@pytest.mark.parametrize("mean", [-1e3, -1e8, -1e200, 1e3, 1e8, 1e200])
+def test_a_forecast_far_outside_stays_at_the_nearer_bound(mean):
+    p = Law(Gaussian(np.array([mean]), np.ones(1), np.ones(1)), *(np.array([v]) for v in (0.0, 5.0, 0.0, 0.0)))
+    nearer = 0.0 if mean < 0.0 else 5.0
+    for value in (p.mean, *p.interval(0.95), p.from_normal(-40.0), p.from_normal(np.inf)):
+        assert np.all((value >= 0.0) & (value <= 5.0))
+    np.testing.assert_allclose(p.interval(0.95), nearer, atol=0.01)
+    assert 0.0 < p.variance[0] < 0.02
+    assert np.isfinite(p.to_normal([0.0, 2.0, 5.0])).all() or abs(mean) > 1e100
+
+
+def test_values_in_the_slack_are_reported_at_the_bound():
+    counts = Law(Gaussian(np.zeros(1), np.ones(1), np.ones(1)), *(np.array([v]) for v in (0.0, NONE, 0.5, 0.0)))
+    assert counts.quantile(0.05) == counts.interval(0.95)[0] == 0.0
+    assert counts.quantile(0.6) > 0.0
+    assert counts.mean[0] > 0.0
+
+
+def test_a_narrow_law_at_the_bound_does_not_report_values_beyond_it():
+    """However far the end of the slack is from it, in its own standard deviations."""
+    p = Law(Gaussian(np.array([-0.1]), np.array([1e-4]), np.ones(1)), *(np.array([v]) for v in (0.0, NONE, 0.5, 0.0)))
+    assert p.interval(0.95) == (0.0, 0.0)
+    assert p.mean[0] == 0.0
+    grid = np.linspace(0.0, 0.3, 11)
+    np.testing.assert_allclose(p.crps(grid), grid, atol=1e-12)  # all of its mass is reported at 0
+
+
+def test_what_leaks_is_as_the_held_law_has_it():
+    p = law("leak")
+    for y in (-4.0, 8.0):
+        np.testing.assert_allclose(p.log_prob(y), p.model.log_prob(y) + np.log(0.05), rtol=1e-12)
+    np.testing.assert_allclose(p.cdf(-4.0), 0.05 * p.model.cdf(-4.0), rtol=1e-10)
+    np.testing.assert_allclose(p.quantile(0.05 * p.model.cdf(-4.0)), -4.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("held", [NORMAL, MIXTURE], ids=["normal", "mixture"])
+def test_bounds_far_away_change_nothing(held):
+    p = Law(held, *(np.array([v]) for v in (-50.0, 70.0, 0.5, 0.01)))
+    y = np.array([[-3.0], [1.0], [60.0], [-49.9]])
+    for name, argument in (("log_prob", y), ("to_normal", y), ("crps", y), ("from_normal", SCORES)):
+        assert getattr(p, name)(argument).tobytes() == getattr(held, name)(argument).tobytes(), name
+    for name in ("mean", "variance", "noise"):
+        assert getattr(p, name).tobytes() == getattr(held, name).tobytes()
+
+
+def test_scores_at_the_bounds_and_beyond_are_finite():
+    p = law("both")
+    np.testing.assert_array_equal(p.to_normal([-1e300, -1.0, 0.0, 3.0, 9.0]), [-8.0, -8.0, -8.0, 8.0, 8.0])
+    assert p.log_prob(-0.1) == -np.inf
+
+
+def test_other_units_and_some_of_the_rows():
+    two = Gaussian(np.ones((3, 2)), np.full((3, 2), 4.0), np.ones((3, 2)))
+    p = Law(two, *(np.array(v) for v in ([0.0, -NONE], [2.0, NONE], 0.1, 0.01)))
+    y = np.array([1.5, 2.5])
+    scaled = p.scaled([10.0, 2.0], 7.0)
+    np.testing.assert_allclose(scaled.to_normal([10.0, 2.0] * y + 7.0), p.to_normal(y), rtol=1e-9)
+    np.testing.assert_allclose(scaled.mean, [10.0, 2.0] * p.mean + 7.0, rtol=1e-12)
+    np.testing.assert_allclose(p.rows([1]).output(1).from_normal(0.3), two.from_normal(0.3)[1, 1], rtol=1e-12)
+
+
+# ---- the wrapper -----------------------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(8)
+X = RNG.uniform(size=(120, 1))
+Y = RNG.poisson(2.0 + 2.0 * np.sin(6.0 * X[:, 0])).astype(float)
+
+
+def agp() -> AGP:
+    return AGP(inducing=6, window=40, warmup_iterations=10)
+
+
+@pytest.mark.usefixtures("each_engine")
+class TestBounded:
+    """By both engines."""
+
+    def test_counts_have_intervals_that_begin_at_zero(self):
+        model = Calibrated(Bounded(Standardize(agp()), low=0.0, slack=0.5))
+        state = model.update(model.init(X[:60], Y[:60]), X[60:], Y[60:])
+        prediction = model.predict(state, X[:50])
+        low, high = prediction.interval(0.95)
+        assert low.min() == 0.0
+        assert np.all(high > low)
+        assert np.all(prediction.mean >= 0.0)
+        assert prediction.law.model.model.interval(0.95)[0].min() < -0.5, "the bounds have something to do"
+        np.testing.assert_allclose(prediction.interval(0.95), prediction.law.interval(0.95), rtol=1e-8, atol=1e-9)
+        assert np.isfinite(state.log_s2).all()
+
+    def test_bounds_far_away_change_nothing(self):
+        model, held = Bounded(agp(), low=-1e6, high=1e6, slack=1.0), agp()
+        state, plain_state = model.init(X[:60], Y[:60]), held.init(X[:60], Y[:60])
+        state, plain_state = model.update(state, X[60:90], Y[60:90]), held.update(plain_state, X[60:90], Y[60:90])
+        assert state.inner.record.tobytes() == plain_state.record.tobytes()
+        ours, theirs = model.predict(state, X), held.predict(plain_state, X)
+        for name in ("mean", "variance", "noise"):
+            assert getattr(ours, name).tobytes() == getattr(theirs, name).tobytes()
+        assert np.array(ours.interval(0.9)).tobytes() == np.array(theirs.interval(0.9)).tobytes()
+
+    def test_a_guess_is_given_up_for_good_once_a_target_was_outside(self):
+        model = Bounded(LastKMean(k=2), low=(0.0, 0.0), high=(None, 9.0), slack=0.5, leak=0.01)
+        state = model.init(np.zeros((20, 1)), np.abs(RNG.normal(size=(20, 2))))
+        assert (model.predict(state, [[0.0]]).interval(0.95)[0] >= 0.0).all()
+        state = model.update(state, [0.0], [-0.4, 9.5])
+        assert state.outside.tolist() == [0, 0], "within the slack"
+        state = model.update(state, [0.0], [np.nan, 9.6])
+        state = model.update(state, np.zeros((5, 1)), np.ones((5, 2)))
+        assert state.outside.tolist() == [0, 1]
+        prediction = model.predict(state, [[0.0]])
+        assert prediction.records["low"].tolist() == [[0.0, -np.inf]]
+        held = model.model.predict(model.model.init(np.zeros((0, 1)), np.zeros((0, 2))), [[0.0]])
+        assert held.mean.shape == prediction.mean.shape
+        low, high = prediction.law.model.interval(0.95)
+        assert prediction.interval(0.95)[0][0, 1] == pytest.approx(low[0, 1])
+        assert prediction.interval(0.95)[1][0, 1] == pytest.approx(high[0, 1])
+
+    def test_certain_bounds_stay(self):
+        model = Bounded(LastKMean(k=2), low=0.0)
+        state = model.init(np.zeros((3, 1)), np.array([1.0, -2.0, np.nan]))
+        state = model.update(state, np.zeros((2, 1)), [-1.0, 0.5])
+        assert state.outside.tolist() == [2]
+        assert model.predict(state, [[0.0]]).interval(0.95)[0] >= 0.0
+
+    def test_bounds_follow_a_change_of_units(self):
+        """In units of its own it says what it says in the user's."""
+        model = Bounded(LastKMean(k=3, noise=4.0), low=0.0, high=6.0, slack=0.5)
+        state = model.init(X[:10], Y[:10])
+        before = model.predict(state, X[:1])
+        changed = state.copy()
+        model.rescale(changed.view, Units(np.zeros(1), np.ones(1), np.array([2.0]), np.array([4.0])))
+        after = model.predict(changed, X[:1])
+        np.testing.assert_allclose(
+            4.0 * np.array(after.interval(0.9)) + 2.0, before.interval(0.9), rtol=1e-9, atol=1e-12
+        )
+        np.testing.assert_allclose(4.0 * after.mean + 2.0, before.mean, rtol=1e-9)
+
+    def test_the_covariance_has_the_variances_on_its_diagonal(self):
+        model = Bounded(agp(), low=0.0)
+        state = model.init(X[:60], Y[:60])
+        covariance = model.covariance(state, X[:6])
+        np.testing.assert_allclose(np.diag(covariance), model.predict(state, X[:6]).variance, rtol=1e-9)
+        assert np.linalg.eigvalsh(covariance).min() > 0.0
+
+
+def test_settings_survive_json():
+    model = Bounded(agp(), low=(0.0, None), high=(None, 3.0), slack=0.5, leak=(0.0, 0.01))
+    assert plain(rebuilt(plain(model))) == plain(model)
+    assert rebuilt(plain(model)).low == (0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"low": np.nan}, "low must be finite numbers, or None where there is no bound; got nan"),
+        ({"low": ()}, r"low must be one number or None, or one per output; got \(\)"),
+        ({"high": [np.inf]}, r"high must be finite numbers, or None where there is no bound; got \[inf\]"),
+        ({"low": 2.0, "high": 2.0}, r"low must be below high; got low = 2.0 and high = 2.0"),
+        ({"slack": -1.0}, r"slack must lie in \[0, inf\); got -1.0"),
+        ({"leak": 1.0}, r"leak must lie in \[0, 1\]; got 1.0"),
+        ({"low": (0.0, 0.0), "slack": (1.0, 1.0, 1.0)}, "one per output each; got .*'slack': 3"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Bounded(agp(), **settings)
+
+
+def test_bounds_for_another_number_of_outputs_are_refused():
+    with pytest.raises(ValueError, match="low must have one number, or one for each of 1 outputs; got 2"):
+        Bounded(agp(), low=(0.0, 1.0)).init(X, Y)
+
+
+def test_a_target_that_is_missing_has_no_score_and_no_warning():
+    held = Gaussian(mean=np.ones(2), variance=np.ones(2), noise=np.ones(2))
+    law = Law(held, low=np.zeros(2), high=np.full(2, np.inf), slack=np.zeros(2), leak=np.full(2, 0.01))
+    assert np.isnan(law.to_normal([np.nan, 1.0])).tolist() == [True, False]
+    assert np.isnan(law.crps([np.nan, 1.0])).tolist() == [True, False]
