@@ -12,9 +12,9 @@ import pytest
 
 from driftgp.agp import AGP, FastAGP
 from driftgp.kernels import SE, Linear, Matern32, Periodic
-from driftgp.members import LastKMean, Persistence
+from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.model import Model
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
 
 SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "noise": 0.1, "warmup_iterations": 5}
 DENSE = {name: value for name, value in SMALL.items() if name != "inducing"}
@@ -63,13 +63,23 @@ CATALOGUE: dict[str, Entry] = {
     "CarryForward": Entry(lambda: CarryForward(FastAGP(kernel=SE(0.5), **SMALL))),
     "Within": Entry(lambda: Within(FastAGP(kernel=SE(0.5), **SMALL))),
     "Guarded": Entry(lambda: Guarded(FastAGP(kernel=SE(0.5), **SMALL)), forgets=False),
+    "Bounded": Entry(lambda: Bounded(FastAGP(kernel=SE(0.5), **SMALL), low=-0.5, slack=0.01)),
+    "Bounded by a guess": Entry(lambda: Bounded(bank(), low=-2.0, high=3.5, leak=0.01), forgets=False),
     "Watched": Entry(lambda: Watched(FastAGP(kernel=SE(0.5), **SMALL))),
     # what these hold is judged by what it said before the time of the sample had passed
     "Bank": Entry(bank, forgets=False),
     "Calibrated": Entry(lambda: Calibrated(FastAGP(kernel=SE(0.5), **SMALL)), forgets=False),
     "Calibrated, each side": Entry(lambda: Calibrated(bank(), symmetric=False), forgets=False),
     "all wrappers": Entry(
-        lambda: Watched(CarryForward(Guarded(Calibrated(Standardize(Within(bank()), adapt=0.95))))), forgets=False
+        lambda: Watched(
+            CarryForward(Guarded(Calibrated(Bounded(Standardize(Within(bank()), adapt=0.95), low=-1.2, leak=0.01))))
+        ),
+        forgets=False,
+    ),
+    "Anchored": Entry(lambda: Anchored(points=4, ring=24, sample=12, refresh=10), forgets=False),
+    "Lagged": Entry(Lagged, forgets=False),
+    "Bank with twins": Entry(
+        lambda: Bank([FastAGP(kernel=SE(0.5), **SMALL), Lagged(), Persistence()], corrected=(0, 1)), forgets=False
     ),
     "persistence": Entry(Persistence),
     "persistence by column": Entry(lambda: Persistence(column=1), outputs=False),

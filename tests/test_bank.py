@@ -7,7 +7,7 @@ import pytest
 
 from driftgp import AGP, FastAGP, prequential
 from driftgp.kernels import SE
-from driftgp.members import Persistence
+from driftgp.members import Lagged, LastKMean, Persistence
 from driftgp.predictions import Mixture
 from driftgp.wrappers import Bank, Calibrated, Standardize
 
@@ -88,10 +88,64 @@ def test_the_member_that_predicts_well_gets_the_weight_and_loses_it_again():
         assert state.weights[best] > 0.9
 
 
-def test_without_targets_weights_return_to_the_prior(three):
+def test_a_row_without_a_target_changes_no_weight(three):
     model = Bank(members(), prior=[1.0, 2.0, 1.0])
     state = model.update(three.state, X[0], np.nan, elapsed=1e4)
-    np.testing.assert_allclose(state.weights, [0.25, 0.5, 0.25], rtol=1e-5)
+    np.testing.assert_array_equal(state.weights, three.state.weights)
+
+
+def test_a_weight_never_falls_below_its_share_of_the_prior(three):
+    assert np.min(three.state.weights) >= 0.002 / 3.0 * 0.99
+
+
+def test_five_copies_of_one_member_are_as_good_as_one():
+    """The fear: whoever comes five times outvotes the others."""
+    rng = np.random.default_rng(3)
+    x = np.cumsum(rng.normal(size=(400, 1)), 0) * 0.1
+    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=400)
+    good, bad = Lagged(), LastKMean(k=30)
+    errors = []
+    for models in ([good, bad], [good, *[bad] * 5]):
+        model = Bank(models)
+        made = prequential(model, model.init(x[:0], y[:0]), x, y).prediction
+        errors.append(np.mean((made.mean - y)[50:] ** 2))
+    assert errors[1] < 1.05 * errors[0]
+
+
+def test_a_twin_repairs_a_member_whose_errors_come_again():
+    """Autocorrelated targets and inputs that say nothing: the twin does nearly as well as persistence."""
+    rng = np.random.default_rng(4)
+    y = np.cumsum(rng.normal(size=600))
+    x = rng.normal(size=(600, 1))
+    slow = LastKMean(k=50)
+    plain, corrected, last = (
+        prequential(model, model.init(x[:0], y[:0]), x, y).prediction
+        for model in (Bank([slow]), Bank([slow], corrected=(0,)), Persistence())
+    )
+    error = [np.mean((made.mean - y)[100:] ** 2) for made in (plain, corrected, last)]
+    assert error[1] < 0.2 * error[0]
+    assert error[1] < 1.5 * error[2]
+
+
+def test_a_twin_knows_of_no_error_before_its_label(each_engine):
+    """Labels that come five rows late: the forecast issued for a row has the last error known at that moment."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(60, 2)), np.cumsum(rng.normal(size=60))
+    model = Bank([Lagged(), LastKMean(k=3)], corrected=(1,))
+    state = model.init(x[:0], y[:0])
+    single = state.engine().single(state.record)
+    issued = []
+    for i in range(60):
+        made = single.predict(x[i]).copy()
+        known = y[: max(i - 5, 0)]
+        expected = list(known[::-1][:2]) + [0.0] * (2 - min(len(known), 2))
+        np.testing.assert_array_equal(made["member_0"]["last"][0, :, 0], expected)
+        if i > 5:
+            error = y[i - 6] - issued[i - 6]["member_1"]["mean"][0, 0]
+            np.testing.assert_allclose(made["last"][0, 0, 0], error, rtol=1e-12)
+        issued.append(made)
+        if i >= 5:
+            single.learn(x[i - 5], y[i - 5 : i - 4], 1.0, issued[i - 5])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +155,7 @@ def test_without_targets_weights_return_to_the_prior(three):
         (lambda: Bank([0.9, 0.8]), "models must be a list of models"),
         (lambda: Bank([member(), Calibrated(member())]), "models must predict normal distributions .* Calibrated"),
         (lambda: Bank(members(), prior=[1.0]), "prior must have one weight for each"),
-        (lambda: Bank(members(), memory=1.5), "memory must lie in"),
+        (lambda: Bank(members(), corrected=(3,)), "corrected must name some of the 3 members"),
     ],
 )
 def test_refuses_what_makes_no_bank(make, message):

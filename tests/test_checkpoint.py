@@ -55,7 +55,7 @@ MODELS = {
     ),
     "derivative by differences": AGP(Numerical(SE(0.3))),
     "carried": AGP(step="carried", learn_every=3, relevance="diagonal", admission="published", placement="recent"),
-    "bank": Bank([AGP(), FastAGP(inducing=2)], memory=0.9, prior=[0.2, 1.7]),
+    "bank": Bank([AGP(), FastAGP(inducing=2)], corrected=(1,), prior=[0.2, 1.7]),
     "wrappers": Watched(CarryForward(Calibrated(Standardize(Within(AGP()), 0.99), prior=[3, 2, 1])), Monitor(lags=3)),
     "fixed units": Standardize(AGP()),
     "members": Bank([LastKMean(k=3, forgetting=0.9), Persistence(column=[1, 0]), Persistence(noise=0.5)]),
@@ -119,7 +119,11 @@ def test_forged_settings_are_refused(change, message):
 
 def test_weights_that_are_none_are_refused():
     described = plain(Bank([AGP(), AGP()]))
-    described["log_prior"] = [0.0, 0.0]
+    described["prior"] = [0.5, 0.2]
+    with pytest.raises(ValueError, match="prior must be weights of 2 voices that sum to 1"):
+        rebuilt(described)
+    described = plain(Calibrated(AGP()))
+    described["log_prior"] = [0.0] * len(described["log_prior"])
     with pytest.raises(ValueError, match="log_prior must be logarithms of weights that sum to 1"):
         rebuilt(described)
 
@@ -231,7 +235,7 @@ def test_under_25_kB_at_20_points_90_samples_24_inputs(learn_every):
 
 def test_what_follows_is_not_stored_where_it_follows_exactly():
     """The usual case: a step with a gradient ends with the computation that `complete` repeats."""
-    model = recommended(X[:0], Y[:0])
+    model = Standardize(Bank([AGP(inducing=20, step="natural", forgetting=rate) for rate in (0.9, 0.99)]), adapt=0.99)
     state = model.update(model.init(X[:0], Y[:0]), X[:3], Y[:3])
     parts = Essence(model, state.layout)
     assert not parts.cut(state.record).difference.any()
@@ -422,7 +426,7 @@ INNER = "inner.inner.inner.inner.inner."
         (INNER + "member_0.theta", 0.0, "theta must be finite and positive"),
         (INNER + "member_0.noise", np.inf, "noise must be finite and positive"),
         (INNER + "member_0.samples", -1, "counters must not be negative"),
-        (INNER + "log_weights", np.nan, "log_weights must be finite"),
+        (INNER + "weights", np.nan, "weights must be finite"),
         ("inner.inner.inner.scale", 0.0, "scale must be finite and positive"),
         ("inner.inner.offset", np.nan, "offset must be finite"),
         ("inner.seen", 2, "seen must be 0 or 1"),

@@ -1,9 +1,12 @@
 """Defaults from the first samples: sizes that follow the data, and a model that no choice of units can spoil."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from driftgp import defaults
+from driftgp import AGP, defaults
+from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.wrappers import Bank, Calibrated, CarryForward, Guarded, Standardize, Within
 
 RNG = np.random.default_rng(5)
@@ -59,8 +62,48 @@ def test_everything_is_on():
             assert model.forgetting is not None  # units follow the stream
         if kind is not Bank:
             model = model.model
-    assert len(model.models) == len(defaults.SHARES)
-    assert [member.step for member in model.models] == ["natural"] * len(defaults.SHARES)
+    agps = [member for member in model.models if isinstance(member, AGP)]
+    assert [member.step for member in agps] == ["natural"] * len(defaults.SHARES)  # there are few inputs
+    assert [type(member) for member in model.models[len(agps) :]] == [Anchored, Anchored, Lagged, Persistence]
+    assert model.corrected == tuple(range(len(agps) + 2))
+
+
+@pytest.mark.parametrize(
+    ("effort", "inputs", "kinds"),
+    [
+        ("low", 1, [AGP, Anchored]),
+        ("low", 20, [Anchored]),
+        ("medium", 20, [AGP, Anchored, Anchored]),
+        ("high", 20, [AGP, AGP, AGP, Anchored, Anchored]),
+    ],
+)
+def test_an_effort_chooses_the_members(effort, inputs, kinds):
+    model: Any = defaults.recommended(np.zeros((0, inputs)), np.zeros(0), effort=effort)
+    while not isinstance(model, Bank):
+        model = model.model
+    assert [type(member) for member in model.models] == [*kinds, Lagged, Persistence]
+
+
+def test_a_state_of_low_effort_takes_at_most_150_kilobytes():
+    model = defaults.recommended(np.zeros((0, 24)), np.zeros(0), effort="low")
+    assert model.record_dtype(24, 1).itemsize <= 150_000
+
+
+@pytest.mark.parametrize("support", ["auto", "positive", (0.0, None)])
+def test_intervals_of_counts_do_not_go_below_0(support):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 2))
+    y = rng.poisson(np.exp(0.5 * X[:, 0])).astype(float)
+    model = defaults.recommended(X[:200], y[:200], effort="low", support=support)
+    low, _ = model.predict(model.init(X[:200], y[:200]), X[200:]).interval(0.95)
+    assert low.min() == 0.0
+
+
+def test_a_support_that_is_none_is_refused():
+    with pytest.raises(ValueError, match='support must be "auto", "real", "positive" or a pair'):
+        defaults.recommended(np.zeros((0, 1)), np.zeros(0), support="negative")
+    with pytest.raises(ValueError, match='effort must be "low", "medium" or "high"'):
+        defaults.recommended(np.zeros((0, 1)), np.zeros(0), effort="huge")
 
 
 def test_nothing_need_be_known_beforehand():
@@ -81,12 +124,14 @@ def test_a_gap_in_an_input_is_no_obstacle():
 def test_a_faulty_input_does_not_carry_the_forecast_away():
     X = RNG.normal(size=(150, 3))
     y = X @ [1.0, 0.5, 0.0]
-    model = defaults.recommended(X, y)
-    state = model.init(X, y)
+    model = defaults.recommended(X[:80], y[:80])
+    state = model.update(model.init(X[:80], y[:80]), X[80:], y[80:])
     wild = np.array([[0.0, 100.0, 0.0]])
     assert abs(model.predict(state, wild).mean[0]) < 10.0
     after = model.update(state, wild, [0.0])
-    assert abs(model.predict(after, X[:1]).mean[0] - y[0]) < 0.3
+    after = model.update(after, X[:1], y[:1])
+    error = model.predict(after, X[1:21]).mean - y[1:21]
+    assert np.mean(np.abs(error)) < 0.3
 
 
 def test_refuses_what_is_no_batch():

@@ -355,7 +355,7 @@ def test_duplicates_without_jitter_use_a_whole_factor_and_count_the_repair(learn
 # ---- hostile streams, by the default ---------------------------------------------------------------------------------
 
 HIT, ROWS_OF_IT = 200, 100  # rows before the disturbance, rows of it
-BACK, SETTLED = 100, 50  # rows after which the default is as it was: after a disturbance, after a change that lasts
+BACK, SETTLED = 150, 100  # rows after which the default is as it was: after a disturbance, after a change that lasts
 
 HOSTILE: dict[str, Callable[[np.ndarray, np.ndarray], None]] = {}
 

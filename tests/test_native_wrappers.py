@@ -11,12 +11,12 @@ from driftgp.engine import engine
 from driftgp.engine.library import library
 from driftgp.engine.native import NativeEngine, NoLibrary
 from driftgp.kernels import SE, Constant, Linear
-from driftgp.members import LastKMean, Persistence
+from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.monitor import Monitor
 from driftgp.predictions import nominal_reach
 from driftgp.predictions.normal import pdf
 from driftgp.records import entries
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Standardize, Watched, Within
 
 SEED = 20250
 ROWS, WARMUP = 70, 25
@@ -54,9 +54,20 @@ MODELS: dict[str, Callable[[], Any]] = {
     "calibrated by sides": lambda: Calibrated(
         LastKMean(k=4), symmetric=False, levels=(0.3, 0.9), gains=(0.0, 0.1), rate=0.05, prior=(2.0, 1.0)
     ),
+    "bounded": lambda: Bounded(agp(), low=-0.3, slack=0.05),
+    "bounded on both sides": lambda: Bounded(LastKMean(k=2), low=-0.5, high=0.6, leak=1e-3),
+    "bounded by a guess": lambda: Bounded(Bank([agp(), LastKMean(k=2)]), low=-0.9, high=1.1, slack=0.3, leak=0.02),
+    "bounds beyond units": lambda: Calibrated(Bounded(Standardize(Within(agp()), adapt=0.97), low=6.99, high=7.02)),
+    "bounds within units": lambda: Standardize(Bounded(agp(), low=-1.0, slack=0.1), adapt=0.97),
     "watched": lambda: Watched(agp(), Monitor(lags=3, threshold=1.5, slack=0.0)),
     "bank": lambda: Bank(
-        [*memories(0.9, 0.99), LastKMean(), agp(window=12, inducing=4)], memory=0.9, prior=(1, 2, 3, 4)
+        [*memories(0.9, 0.99), LastKMean(), agp(window=12, inducing=4)], corrected=(1, 2), prior=(1, 2, 3, 4)
+    ),
+    "anchored": lambda: Anchored(points=5, ring=20, sample=12, refresh=15),
+    "lagged": lambda: Standardize(Lagged(lags=3), adapt=0.9),
+    "bank of voices": lambda: Standardize(
+        Bank([agp(), Anchored(points=4, ring=16, sample=10, refresh=9), Lagged(), Persistence()], corrected=(0, 1)),
+        adapt=0.95,
     ),
     "bank of anything": lambda: Bank([Standardize(Within(agp()), adapt=0.9), Watched(Persistence()), agp()]),
     "0.1's default": lambda: Calibrated(Standardize(Within(Bank(memories(0.9, 0.95, 0.99))), adapt=0.98)),
@@ -248,7 +259,7 @@ def test_a_target_beyond_all_bounds_leaves_the_weights_finite():
     native.start(record, np.zeros((3, 1)), np.arange(3.0)[:, None])
     native.single(record).learn(np.zeros(1), np.array([1e200]), 1.0)
     assert np.isfinite(record["log_s2"]).all()
-    assert np.isfinite(record["inner"]["log_weights"]).all()
+    assert np.isfinite(record["inner"]["weights"]).all()
 
 
 @pytest.mark.parametrize(
@@ -260,9 +271,12 @@ def test_a_target_beyond_all_bounds_leaves_the_weights_finite():
         ("within", "count", -1),
         ("carry forward", "seen", 2),
         ("standardize", "scale", 0.0),
+        ("bounded", "outside", -1),
+        ("bounded", "slack", -1.0),
+        ("bounded", "low", np.inf),
         ("calibrated", "log_weights", np.nan),
         ("watched", "monitor.alarms", -1),
-        ("bank", "log_weights", np.inf),
+        ("bank", "weights", np.inf),
         ("bank", "window_1.cursor", 12),
         ("bank", "member_2.cursor", -1),
         ("0.1's default", "inner.inner.inner.member_0.points", 6),
@@ -316,7 +330,8 @@ def any_model(rng: np.random.Generator, depth: int) -> Any:
     """Wrappers around a bank or a single model."""
     kind = rng.integers(7) if depth > 0 else 0
     if kind == 0:
-        return Bank([normal_model(rng, 1) for _ in range(rng.integers(1, 4))], memory=float(rng.uniform(0.8, 1.0)))
+        count = int(rng.integers(1, 4))
+        return Bank([normal_model(rng, 1) for _ in range(count)], corrected=range(int(rng.integers(0, count + 1))))
     if kind == 1:
         return normal_model(rng, 2)
     held = any_model(rng, depth - 1)

@@ -17,8 +17,8 @@ from benchmarks.defaults import score, store
 from benchmarks.defaults.score import EFFORTS, Followed
 from benchmarks.defaults.streams import TEN, stream
 
-PART_NAMES = ("fried", "onehot", "wild", "jump", "late", "long", "toy", "zones", "cost", "fresh", "bytes")
-BY_EFFORT = ("cost", "fresh", "bytes")  # parts that measure all efforts at once
+PART_NAMES = ("fried", "onehot", "wild", "jump", "late", "long", "toy", "zones", "cost", "fresh", "bytes", "ablation")
+BY_EFFORT = ("cost", "fresh", "bytes", "ablation")  # parts that measure all efforts at once
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def measure(source: str, methods: Iterable[str], names: Iterable[str], follow: C
 
 def part(name: str, effort: str, names: Iterable[str]) -> None:
     """Measure and keep one part; efforts other than medium under a name of their own."""
-    from benchmarks.defaults import cases, cost, disturbed
+    from benchmarks.defaults import ablation, cases, cost, disturbed
 
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "fried": lambda: cases.fried(effort),
@@ -82,6 +82,7 @@ def part(name: str, effort: str, names: Iterable[str]) -> None:
         "cost": cost.cost,
         "fresh": cost.fresh,
         "bytes": cost.size,
+        "ablation": lambda: ablation.ablation(names),
     }
     found = parts[name]()
     store.add("parts", name if effort == "medium" or name in BY_EFFORT else f"{name}, {effort}", found)

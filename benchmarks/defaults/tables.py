@@ -191,6 +191,11 @@ PARTS: dict[str, Part] = {
         ["", "MSE", "/ the better of AGP and fast-AGP", "95 % interval, %"],
         lambda row: [number(row["mse"]), number(row["mse"] / row["beyond"]), _percent(row["coverage_95"])],
     ),
+    "ablation": Part(
+        "What each part is worth: ten streams, against the default",
+        ["", "MSE, geometric mean", "MSE, worst stream", "NLPD, mean difference"],
+        lambda row: [f"{row['mse']:.3f}", f"{row['worst']:.3f}", signed(row["nlpd"])],
+    ),
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from driftgp.learning import Adam, Step, moved, natural_step
 from driftgp.model import Units
 from driftgp.objective import Jitter, Objective, Samples
 from driftgp.predictions import Prediction
+from driftgp.summary import memory, relevance
 from driftgp.window import Leaving, Windowed, WindowState, observed
 
 _LARGEST = 1e300  # of statistics from outside: their sums are finite
@@ -192,6 +193,13 @@ class AGP(Windowed):
         Kus = kernel.gram(state.U[: state.points], X)  # M×N
         mean, latent = bound.predict(state.posterior, Kus, kernel.diagonal(X))
         return forecasts.normal(mean, latent + state.noise, state.noise)
+
+    def facts(self, state: AGPState) -> dict[str, Any]:
+        """Its memory, and how much the function changes with each input."""
+        return {
+            "memory": memory(self.forgetting),
+            "relevance": relevance(self.kernel.at(state.theta), state.U.shape[1]),
+        }
 
     def joint(self, state: AGPState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of new targets: the latent one, and the noise of each by itself."""

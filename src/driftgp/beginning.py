@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from driftgp.defaults import LONGEST, recommended
+from driftgp.defaults import LONGEST, Effort, Support, recommended
 from driftgp.model import Layout, Model, State
 
 FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
@@ -89,14 +89,17 @@ class Default:
 
     first: int = FIRST
     gaps: bool = True
+    effort: Effort = "medium"
+    support: Support = "auto"
+    echoes: bool = True
 
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
         """The default for a stream of which nothing is known."""
-        return Plan(recommended(X, y))
+        return Plan(recommended(X, y, effort=self.effort, support=self.support, echoes=self.echoes))
 
     def plan(self, X: np.ndarray, y: np.ndarray) -> Plan:
         """The default for these rows."""
-        return Plan(recommended(X, y))
+        return Plan(recommended(X, y, effort=self.effort, support=self.support, echoes=self.echoes))
 
 
 class Buffer:
@@ -105,7 +108,7 @@ class Buffer:
     def __init__(self, first: int, columns: int, outputs: int) -> None:
         """Keep up to `first` rows."""
         self.count = 0
-        self._rows = Rows(np.empty((first, columns)), np.empty((first, outputs)), np.empty(first))
+        self._rows = Rows(np.zeros((first, columns)), np.zeros((first, outputs)), np.zeros(first))
 
     @property
     def missing(self) -> int:

@@ -96,6 +96,11 @@ class Contract(abc.ABC):
     normal: ClassVar[bool] = True  # whether its law is a normal distribution, as a bank asks of its members
 
     @property
+    def voices(self) -> int:
+        """Normal distributions that a forecast holds, of which the first is the model's own (`forecasts.voices`)."""
+        return 1
+
+    @property
     def as_they_are(self) -> bool:
         """Whether it takes inputs and targets as they are, with settings made for numbers near unit scale."""
         return False
@@ -124,6 +129,10 @@ class Contract(abc.ABC):
     def complete(self, state: Any) -> None:  # noqa: ARG002
         """Compute the derived fields, up to rounding."""
         return
+
+    def facts(self, state: Any) -> dict[str, Any]:  # noqa: ARG002
+        """What it has learned, in plain numbers by name (see `summary.Summary`)."""
+        return {}
 
     def rescale(self, state: Any, units: Units) -> None:  # noqa: ARG002
         """Change the state to what it were if every sample had come in these units of the present ones."""

@@ -1,23 +1,33 @@
 """A model for a stream about which nothing is known but its first samples.
 
 Everything that a user would otherwise choose follows from those samples or needs no choice: see `docs/defaults.md` for
-the reason behind each default.
+the reason behind each default, and what it gains.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp.agp import AGP
 from driftgp.kernels import SE, Kernel, Linear
+from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.model import Model, checked_batch
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Guarded, Standardize, Within
+from driftgp.support import support as find_support
+from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Within
 
-# Memories 1/(1 − λ) of the bank's members, as shares of the window.
-SHARES = (0.2, 0.6, 10.0)
-# How a member starts and learns.
+Effort = Literal["low", "medium", "high"]
+Support = Literal["auto", "real", "positive"] | tuple[float | None, float | None]
+# Standard deviations of the targets by which a law may reach beyond a bound before its values are brought there. With
+# less, the law would have to be bent: the mean of a good forecast near 0 would be moved away from 0.
+_SLACK = 3.0
+_LEAK = 0.01  # weight of what "auto" thinks impossible
+
+# How an AGP starts and learns, and memories 1/(1 − λ) as shares of the window.
 LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "step": "natural"}
+SHARES = (0.2, 0.6, 10.0)
+_FEW_INPUTS = 4  # up to which a bank has an AGP for each of them
+_NONLINEAR = 5.0  # weight at first of a member that is not linear, over that of one that is
 SHORTEST, LONGEST = 100, 400  # T
 FEWEST, MOST = 10, 20  # M
 # Samples of the window for each one that the target remembers itself: an autocorrelation is a fifth of the memory.
@@ -28,6 +38,9 @@ _WINDOW_PER_INPUT = 40.0
 _UNITS = 10
 # Stretches of that length in the window above which the larger M is taken.
 _STRETCHES = 10.0
+# Inputs above which a low effort takes fewer points and rows.
+_MANY_INPUTS = 16
+_NEVER = 1 << 24  # rows
 
 
 class Sizes(NamedTuple):
@@ -37,13 +50,32 @@ class Sizes(NamedTuple):
     inducing: int  # M
 
 
-def recommended(X: ArrayLike, y: ArrayLike, *, horizon: int = 1) -> CarryForward:
+def recommended(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    horizon: int = 1,
+    effort: Effort = "medium",
+    support: Support = "auto",
+    echoes: bool = True,
+) -> CarryForward:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
-    The batch may be empty, N = 0. Linear + squared exponential on standardised inputs and targets in units that follow
-    the stream, lone wild inputs and targets limited, gaps in the inputs filled, T and M by the autocorrelation of the
-    targets and the number of inputs, natural gradient steps, a bank of forgetting rates, calibrated intervals.
-    `horizon` is the number of rows from a forecast to its label.
+    The batch may be empty, N = 0. A bank of unlike members: an AGP with one lengthscale per input, regressions on
+    hundreds of fixed points at three rates of forgetting, twins of these that expect part of their last error again,
+    linear regressions with the last known targets, and persistence; on standardised inputs and targets in units that
+    follow the stream, with lone wild inputs and targets limited, gaps in the inputs filled, and calibrated intervals.
+
+    Args:
+        X: the first rows.
+        y: their targets.
+        horizon: rows from a forecast to its label.
+        effort: "low" has no fixed points and costs about a quarter of "medium", for many models at once; "high" has
+            twice as many points, and costs about three times as much.
+        support: where targets can lie: "real", "positive" (0 included), (low, high) with None for no bound, or "auto",
+            which takes 0 for a bound where the first targets look like counts or other amounts, until one is below.
+        echoes: whether members may use the last known target and the last known error. False where rows are learned
+            without the forecasts that were issued for them, though their labels come later than the next forecast.
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> y = 5000 + 100 * np.sin(6 * X[:, 0])
@@ -52,14 +84,68 @@ def recommended(X: ArrayLike, y: ArrayLike, *, horizon: int = 1) -> CarryForward
     >>> bool(abs(model.predict(state, X[50:51]).mean[0] - y[50]) < 10)
     True
     """
+    if effort not in get_args(Effort):
+        raise ValueError(f'effort must be "low", "medium" or "high"; got {effort!r}')
     X, y = checked_batch(X, y, gaps=True)
-    T, M = sizes(y, X.shape[1])
-    rates = (1.0 - 1.0 / (T * share) for share in SHARES)
-    members = [AGP(kernel(X.shape[1]), inducing=M, window=T, forgetting=rate, **LEARNING) for rate in rates]
-    return wrapped(Bank(members), T, horizon=horizon)
+    D = X.shape[1]
+    T, M = sizes(y, D)
+    nonlinear: list[Model] = _agps(D, T, M, effort)
+    if effort == "low":
+        nonlinear += [small(D, low=True)]
+    else:
+        nonlinear += [anchored(D, effort), small(D)]
+    rates = (0.9995, 0.99) if effort == "low" else (0.9995, 0.998, 0.99)
+    linear: list[Model] = [Lagged(lags=2 if echoes else 0, forgetting=rates)]
+    linear += [Persistence()] if echoes else []
+    prior = [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
+    bank = Bank([*nonlinear, *linear], corrected=range(len(nonlinear) if echoes else 0), prior=prior)
+    return wrapped(bank, T, horizon=horizon, bounds=_bounds(y, support))
 
 
-def wrapped(model: Model, window: int, *, horizon: int = 1) -> CarryForward:
+def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
+    """Settings of `Bounded` for targets that begin so; None where they have no bounds."""
+    if (isinstance(support, str) and support not in ("auto", "real", "positive")) or len(support) < 2:
+        raise ValueError(f'support must be "auto", "real", "positive" or a pair (low, high); got {support!r}')
+    if support == "real" or (support == "auto" and len(y) == 0):
+        return None
+    spread = np.nanstd(y, axis=0) if len(y) else np.ones(y.shape[1:])
+    slack = np.where(spread > 0.0, _SLACK * spread, 1.0).tolist()
+    if support == "auto":
+        found = find_support(y)
+        return {"low": found.low, "high": found.high, "slack": slack, "leak": _LEAK} if found.bounded else None
+    bounds = (0.0, None) if support == "positive" else support
+    return None if bounds == (None, None) else {"low": bounds[0], "high": bounds[1], "slack": slack}
+
+
+def _agps(inputs: int, window: int, inducing: int, effort: Effort) -> list[Model]:
+    """AGPs that differ in memory: several where there are few inputs, and they cost little."""
+    few = inputs <= _FEW_INPUTS
+    shares = {"low": SHARES[:1] if few else (), "medium": SHARES if few else SHARES[:1], "high": SHARES}[effort]
+    M = 2 * inducing if effort == "high" else inducing
+    rates = [1.0 - 1.0 / (share * window) for share in shares]
+    return [AGP(kernel(inputs), inducing=M, window=window, forgetting=rate, **LEARNING) for rate in rates]
+
+
+def anchored(inputs: int, effort: Effort = "medium") -> Anchored:
+    """Regression on many fixed points for D inputs: fewer of them the more inputs there are."""
+    most = 200 if effort == "medium" else 400
+    points = max(min(most, most + 50 - inputs), most // 4)
+    return Anchored(points=points, sample=5 * most // 2)
+
+
+def small(inputs: int, *, low: bool = False) -> Anchored:
+    """Regression on few fixed points, whose hyperparameters are learned from the last few hundred rows.
+
+    With so few points nothing is gained by a replay in between: it would only lose what is older than the ring.
+    """
+    if not low:
+        return Anchored(points=60, ring=500, sample=300, refresh=_NEVER)
+    many = inputs > _MANY_INPUTS  # a state of a low effort is to stay below 150 KB
+    points, ring = (24, 285) if many else (40, 500)
+    return Anchored(points=points, ring=ring, sample=200, forgetting=(0.9995, 0.99), refresh=_NEVER)
+
+
+def wrapped(model: Model, window: int, *, horizon: int = 1, bounds: dict[str, Any] | None = None) -> CarryForward:
     """A model in all the wrappers of the default: units, limits to what is wild, calibration, gaps filled.
 
     Args:
@@ -67,8 +153,11 @@ def wrapped(model: Model, window: int, *, horizon: int = 1) -> CarryForward:
         window: T of the model.
         horizon: rows from a forecast to its label. With more than one, an error counts that often before it is known,
             and a tracker of the spread would follow it that much too far: intervals are then calibrated without one.
+        bounds: settings of `Bounded`, where targets have bounds.
     """
-    held = sheltered(model, window)
+    held: Model = sheltered(model, window)
+    if bounds is not None:
+        held = Bounded(held, **bounds)
     return CarryForward(Guarded(Calibrated(held) if horizon == 1 else Calibrated(held, gains=(0.0,))))
 
 
@@ -83,17 +172,17 @@ def sheltered(model: Model, window: int) -> Standardize:
 def kernel(inputs: int) -> Kernel:
     """Linear + squared exponential for D standardised inputs, with variances near 0.1 and 1 at a usual input.
 
+    Every input has a lengthscale and a linear variance of its own, so that one that says nothing can be left out.
+
     >>> import numpy as np
     >>> round(float(kernel(4)(np.ones((1, 4)))[0]), 2)
     1.1
     """
-    return Linear(variance=0.1 / inputs) + SE(lengthscale=inputs**0.5)
+    return Linear(variance=[0.1 / inputs] * inputs) + SE(lengthscale=[inputs**0.5] * inputs)
 
 
 def sizes(y: ArrayLike, inputs: int = 1) -> Sizes:
     """T, at least 5 τ for the targets' correlation time τ and 40 samples per input; M, more points the more τ in T.
-
-    A linear function of D inputs needs more than D points to be told apart from what is not linear.
 
     Both double rather than creep: streams that are much alike then have models of one size.
 
@@ -101,7 +190,7 @@ def sizes(y: ArrayLike, inputs: int = 1) -> Sizes:
     >>> sizes(np.random.default_rng(0).normal(size=500))
     Sizes(window=100, inducing=20)
     >>> sizes(np.random.default_rng(0).normal(size=500), inputs=24)
-    Sizes(window=400, inducing=34)
+    Sizes(window=400, inducing=20)
     >>> sizes(np.sin(np.arange(2000) / 100.0))
     Sizes(window=400, inducing=10)
     """
@@ -109,8 +198,7 @@ def sizes(y: ArrayLike, inputs: int = 1) -> Sizes:
     T = SHORTEST
     while T < min(max(_WINDOW_PER_TIME * tau, _WINDOW_PER_INPUT * inputs), LONGEST):
         T *= 2
-    M = MOST if T > _STRETCHES * tau else FEWEST
-    return Sizes(T, max(M, inputs + FEWEST) if inputs > FEWEST else M)
+    return Sizes(T, MOST if T > _STRETCHES * tau else FEWEST)
 
 
 def correlation_time(y: Any) -> float:
@@ -129,4 +217,15 @@ def correlation_time(y: Any) -> float:
     return float(max(below[0] if below.size else len(y), 1))
 
 
-__all__ = ["Sizes", "correlation_time", "kernel", "recommended", "sheltered", "sizes", "wrapped"]
+__all__ = [
+    "Effort",
+    "Sizes",
+    "Support",
+    "anchored",
+    "correlation_time",
+    "kernel",
+    "recommended",
+    "sheltered",
+    "sizes",
+    "wrapped",
+]

@@ -10,6 +10,7 @@ from driftgp import checks, gate
 from driftgp.contract import Contract, Layout, Units
 from driftgp.engine import Engine, engine
 from driftgp.predictions import Forecast
+from driftgp.summary import Summary
 
 __all__ = ["Layout", "Model", "State", "Units", "checked_batch", "checked_inputs", "checked_rows", "warn_of_units"]
 
@@ -45,6 +46,18 @@ class Model(Contract):
         rows = checked_rows(state.layout, x, y, elapsed)
         learned.engine().run(learned.record.reshape(1), _FIRST, np.array([len(rows[0])]), *rows)
         return learned
+
+    def summary(self, state: "State") -> Summary:
+        """What it has learned: members with their weights, relevance of the inputs, memory, calibration.
+
+        >>> from driftgp import AGP
+        >>> model = AGP(inducing=3, window=8, forgetting=0.9)
+        >>> print(model.summary(model.init(np.zeros((0, 2)), np.zeros(0))))
+        AGP, memory 10 samples
+                 relevance of inputs: 1.00 1.00
+        """
+        state = state.of(self)
+        return Summary({"model": self.outline} | self.facts(state.view))
 
     @property
     def outline(self) -> str:

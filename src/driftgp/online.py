@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from driftgp import checkpoint, checks, frames
 from driftgp.beginning import Buffer, Default, Given, Plan, Rows, Start
+from driftgp.defaults import Effort, Support
 from driftgp.files import write_atomically
 from driftgp.frames import Source
 from driftgp.intake import Intake
@@ -55,7 +56,13 @@ class Online:
     """
 
     def __init__(
-        self, model: Model | Start | None = None, state: State | None = None, *, time: str | None = None
+        self,
+        model: Model | Start | None = None,
+        state: State | None = None,
+        *,
+        time: str | None = None,
+        effort: Effort = "medium",
+        support: Support = "auto",
     ) -> None:
         """Take a model and a state of it, a model to start cold, or nothing for the default model.
 
@@ -64,12 +71,17 @@ class Online:
             state: a state of this model, fresh from `init` or restored; it is copied. None for a cold start.
             time: name of the column that has the times, in dicts and frames; None if there is none, or for the times of
                 a DatetimeIndex.
+            effort: of the default model: "low", "medium" or "high" (see `recommended`).
+            support: of its targets: "auto", "real", "positive" or (low, high).
         """
         if state is not None and not isinstance(model, Model):
             raise ValueError(
                 "state must come with its model: Online(model, state); or load both with Online.load(path)"
             )
-        self._start: Start = Default() if model is None else Given(model) if isinstance(model, Model) else model
+        if model is not None and (effort, support) != ("medium", "auto"):
+            raise ValueError("effort and support belong to the default model: leave them out, or leave out the model")
+        default = Default(effort=effort, support=support)
+        self._start: Start = default if model is None else Given(model) if isinstance(model, Model) else model
         self._intake = Intake(time)
         self._known: tuple[bytes, np.ndarray] | None = None  # the last input predicted for since the last update
         self._buffer: Buffer | None = None  # the first rows, until they have chosen a model
@@ -135,7 +147,7 @@ class Online:
             self._known = x.tobytes(), made
         return Forecast(self._model, made, self._flat, self._engine.solve)
 
-    def update(self, x: Any, y: Any, elapsed: Any = None) -> None:
+    def update(self, x: Any, y: Any, elapsed: Any = None, *, issued: Forecast | None = None) -> None:
         """Learn from one sample or from several rows, one after another, at once.
 
         Args:
@@ -143,8 +155,17 @@ class Online:
             y: the target of each row, a number or P. Where it is NaN, time passes and nothing is learned.
             elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left
                 out it follows from the times of the rows; without times every row is one step after the one before.
+            issued: what `predict` had said of this one row, if other rows came in between. Weights, calibration and
+                members that use the last known target are then judged by what was known at that moment.
         """
-        if self._usual and elapsed is None and isinstance(y, float) and not math.isinf(y) and self._plain(x):
+        if issued is not None and issued.model is self._model and self._buffer is None and self._plain(x):
+            target = checks.targets("y", y, self._layout.target_shape).reshape(-1)
+            with self._lock:
+                self._known = None
+                self._one.learn(
+                    x, target, 1.0 if elapsed is None else float(checks.elapsed(elapsed, ())), issued.records
+                )
+        elif self._usual and elapsed is None and isinstance(y, float) and not math.isinf(y) and self._plain(x):
             self._learn(x, y)
         else:
             self._take(x, y, elapsed)
@@ -414,7 +435,7 @@ class LateLabels:
         self.online = online
         self.most = checks.whole("most", most, 1)
         self.given_up = 0
-        self._waiting: dict[Hashable, tuple[np.ndarray, float]] = {}  # in the order of their coming
+        self._waiting: dict[Hashable, tuple[np.ndarray, float, Forecast]] = {}  # in the order of their coming
         self._now = self._learned = 0.0
 
     @property
@@ -430,7 +451,7 @@ class LateLabels:
         x = np.array(checks.inputs("x", x, ndim=1, gaps=True))  # a copy: the caller may go on to use its own
         prediction = self.online.predict(x)
         self._now = time
-        self._waiting[key] = x, time
+        self._waiting[key] = x, time, prediction
         if len(self._waiting) > self.most:
             del self._waiting[next(iter(self._waiting))]
             self.given_up += 1
@@ -440,8 +461,8 @@ class LateLabels:
         """Learn from the input that waits under a key; False if none does."""
         if key not in self._waiting:
             return False
-        x, time = self._waiting[key]
-        self.online.update(x, y, max(time - self._learned, 0.0))
+        x, time, prediction = self._waiting[key]
+        self.online.update(x, y, max(time - self._learned, 0.0), issued=prediction)
         del self._waiting[key]
         self._learned = max(time, self._learned)
         return True

@@ -21,10 +21,10 @@ from driftgp import kernels
 from driftgp.agp import AGP
 from driftgp.kernel_check import Numerical
 from driftgp.kernels import Kernel
-from driftgp.members import LastKMean, Persistence
+from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.model import Model
 from driftgp.monitor import Monitor
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
 
 # Arrays of more entries than this, in settings of classes outside the table, are known by a digest.
 _WRITTEN_OUT = 64
@@ -188,22 +188,32 @@ def _standardize(settings: dict[str, Any]) -> Standardize:
     return Standardize(settings["model"], adapt=False if forgetting is None else forgetting)
 
 
-def _with_prior(kind: Callable[..., Any], settings: dict[str, Any]) -> Any:
-    """A class that takes weights and keeps their logarithms: to the last bit as they were."""
+def _calibrated(settings: dict[str, Any]) -> Calibrated:
+    """It takes weights and keeps their logarithms: to the last bit as they were."""
     log_prior = tuple(map(float, settings.pop("log_prior")))
     with np.errstate(over="ignore"):
-        made = kind(**settings, prior=np.exp(log_prior))
+        made = Calibrated(**settings, prior=np.exp(log_prior).tolist())
     if not np.allclose(made.log_prior, log_prior, rtol=0.0, atol=1e-9):
         raise ValueError(f"log_prior must be logarithms of weights that sum to 1; got {log_prior}")
     object.__setattr__(made, "log_prior", log_prior)
     return made
 
 
+def _bank(settings: dict[str, Any]) -> Bank:
+    """It scales weights so that they sum to 1: to the last bit as they were."""
+    prior = tuple(map(float, settings.pop("prior")))
+    made = Bank(**settings)
+    if len(made.prior) != len(prior) or not (np.isclose(sum(prior), 1.0) and min(prior) >= 0.0):
+        raise ValueError(f"prior must be weights of {len(made.prior)} voices that sum to 1; got {prior}")
+    object.__setattr__(made, "prior", prior)
+    return made
+
+
 _PARTS: tuple[Any, ...] = (
     *(kernels.SE, kernels.Matern12, kernels.Matern32, kernels.Matern52, kernels.RationalQuadratic),
     *(kernels.Periodic, kernels.Linear, kernels.Constant, kernels.Sum, kernels.Product, Numerical),
-    *(AGP, LastKMean, Persistence),
-    *(Bank, Calibrated, CarryForward, Guarded, Standardize, Watched, Within, Monitor),
+    *(AGP, Anchored, Lagged, LastKMean, Persistence),
+    *(Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within, Monitor),
 )
 _TABLE: dict[str, Any] = {part.__name__: part for part in _PARTS}
 # What a setting of this name must be, whichever part it is of.
@@ -215,8 +225,8 @@ _KINDS: dict[str, type] = {
 # Constructors whose arguments are not the fields.
 _BUILDERS: dict[Any, Callable[[dict[str, Any]], Any]] = {
     Standardize: _standardize,
-    Bank: functools.partial(_with_prior, Bank),
-    Calibrated: functools.partial(_with_prior, Calibrated),
+    Bank: _bank,
+    Calibrated: _calibrated,
 }
 
 

@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from driftgp import checks
 from driftgp.adapters import Settings, files
+from driftgp.beginning import Default
 from driftgp.extras import needs
 from driftgp.online import Online
 from driftgp.predictions import Prediction
@@ -78,7 +79,9 @@ class AGPForecaster(BaseForecaster):
         self.columns_ = None if X is None else list(map(str, X.columns))
         self.past_ = np.full(checks.whole("lags", self.lags, 1) - 1 + max(steps), values[0])
         rows = self._rows(values, X, steps)
-        self.models_ = {h: Online(settings) for h in steps}
+        # rows of a later step are learned at once, and not when their labels come: nothing may echo the last target
+        later = Default(echoes=False) if settings == Settings() else settings
+        self.models_ = {h: Online(settings if h == 1 else later) for h in steps}
         for h, model in self.models_.items():
             if len(values) > h:  # the first h targets have made-up lags alone: nothing is learned from them
                 model.warm(rows[h][h:], values[h:])

@@ -4,7 +4,7 @@ A state is given as its leaves by their path (see write.py); those of a bank hav
 """
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,9 @@ import numpy as np
 from driftgp import bound, kernels, members, wrappers
 from driftgp.agp import AGP, FastAGP
 from driftgp.contract import Contract
-from driftgp.defaults import LEARNING, SHARES, correlation_time, kernel, sizes
 from driftgp.kernels import Kernel
 from driftgp.monitor import Monitor
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize, Watched, Within
+from driftgp.wrappers import Calibrated, CarryForward, Standardize, Watched, Within
 
 Leaves = dict[str, np.ndarray]
 
@@ -36,32 +35,9 @@ def old_agp(*args: Any, natural: float | None = None, restart: bool = True, **op
     return AGP(*args, **options)
 
 
-def old_bank(model: Any, *, memory: float = 0.98, prior: Any = None, **settings: Any) -> Bank:
-    """A bank of copies of one model, by the settings in which they differ."""
-    settings = settings or {"forgetting": 1.0 - 1.0 / np.array([20.0, 40.0, 80.0, 160.0, 1000.0])}
-    rows = [dict(zip(settings, values, strict=True)) for values in zip(*settings.values(), strict=True)]
-    return Bank([_with(model, row) for row in rows], memory=memory, prior=prior)
-
-
-def _with(model: Any, row: dict[str, Any]) -> Any:
-    """A model whose innermost part has other settings."""
-    held = getattr(model, "model", None)
-    if held is None:
-        return replace(model, **{name: float(value) for name, value in row.items()}, attenuation=None)
-    made = object.__new__(type(model))
-    for field in fields(model):
-        object.__setattr__(made, field.name, getattr(model, field.name))
-    object.__setattr__(made, "model", _with(held, row))
-    return made
-
-
-def old_recommended(X: np.ndarray, y: np.ndarray) -> Calibrated:
-    """The default of 0.1: units of the warm-up batch, for good."""
-    T, _ = sizes(y, X.shape[1])
-    M = 20 if T > 10.0 * correlation_time(np.asarray(y)) else 10
-    rates = (1.0 - 1.0 / (T * share) for share in SHARES)
-    bank = [AGP(kernel(X.shape[1]), inducing=M, window=T, forgetting=rate, **LEARNING) for rate in rates]
-    return Calibrated(Standardize(Within(Bank(bank))))
+def old_bank(*_: Any, **__: Any) -> Any:
+    """A bank of 0.1, which mixed its members by dynamic model averaging."""
+    raise Gone("a bank mixes by soft Bayes and stacking now, and the default is another bank")
 
 
 NAMES: dict[str, Any] = {
@@ -69,7 +45,7 @@ NAMES: dict[str, Any] = {
     "AGP": old_agp,
     "FastAGP": lambda **options: old_agp(**options, learn_every=0),
     "CarriedAGP": lambda **options: AGP(**options, step="carried"),
-    "recommended": old_recommended,
+    "recommended": old_bank,
     "Bank": old_bank,
     "Monitor": Monitor,
     **{name: getattr(kernels, name) for name in ("SE", "Matern12", "Matern32", "Matern52", "RationalQuadratic")},
@@ -172,21 +148,6 @@ def _watched(model: Watched, record: np.ndarray, leaves: Leaves) -> None:
     fill(model.model, record["inner"], below(leaves, "inner"))
 
 
-def _bank(model: Bank, record: np.ndarray, leaves: Leaves) -> None:
-    record["log_weights"][...] = leaves["log_weights"]
-    inner = below(leaves, "inner")
-    shared = "window_0" in (record.dtype.names or ())
-    if shared:
-        _window(record["window_0"], {name: leaf[0] for name, leaf in below(inner, "window").items()})
-    state = model.view(record)
-    for k, (member, view) in enumerate(zip(model.models, state.members, strict=True)):
-        own = {name: leaf[k] for name, leaf in inner.items()}
-        if shared and isinstance(member, AGP):
-            _agp_without_window(member, view, own)
-        else:
-            fill(member, record[f"member_{k}"], own)
-
-
 def _naive(model: Any, record: np.ndarray, leaves: Leaves) -> None:
     record["values"][...] = leaves["recent.y"]
     record["cursor"][...] = leaves["recent.cursor"]
@@ -201,7 +162,6 @@ CONVERTERS: dict[type, Callable[[Any, np.ndarray, Leaves], None]] = {
     CarryForward: _renamed(last="carried.last", seen="carried.seen", filled="carried.filled"),
     Calibrated: _renamed(log_s2="log_s2", log_weights="log_weights", offset="offset"),
     Watched: _watched,
-    Bank: _bank,
     members.Persistence: _naive,
     members.LastKMean: _naive,
 }

@@ -107,6 +107,13 @@ def _calibrated(model: Any) -> Iterable[Any]:
     return model.symmetric, model.rate, model.memory, model.levels, model.gains, model.log_prior
 
 
+def _bounded(model: Any) -> Iterable[Any]:
+    """A bound that is none is infinite."""
+    low = [-np.inf if bound is None else bound for bound in model.low]
+    high = [np.inf if bound is None else bound for bound in model.high]
+    return low, high, model.slack, model.leak
+
+
 def _watched(model: Any) -> Iterable[Any]:
     monitor = model.monitor
     if _name(monitor) != "driftgp.monitor.Monitor":
@@ -116,6 +123,10 @@ def _watched(model: Any) -> Iterable[Any]:
 
 def _naive(model: Any) -> Iterable[Any]:
     return model.length, model.forgetting, (model.noise,)
+
+
+def _anchored(model: Any) -> Iterable[Any]:
+    return model.points, model.ring, model.sample, model.refresh, model.forgetting
 
 
 def _held(model: Any) -> Iterable[Any]:
@@ -140,8 +151,11 @@ PARTS: dict[str, Part] = {
     "driftgp.wrappers.carry.CarryForward": Part(23, _none, _held),
     "driftgp.wrappers.calibrate.Calibrated": Part(24, _calibrated, _held),
     "driftgp.wrappers.watched.Watched": Part(25, _watched, _held),
-    "driftgp.wrappers.bank.Bank": Part(26, lambda model: (model.memory, model.log_prior), lambda model: model.models),
+    "driftgp.wrappers.bank.Bank": Part(26, lambda model: (model.corrected, model.prior), lambda model: model.models),
     "driftgp.wrappers.guarded.Guarded": Part(28, lambda model: (model.reach,), _held),
     "driftgp.members.naive.Persistence": Part(27, lambda model: (*_naive(model), model.column or ())),
+    "driftgp.members.anchored.Anchored": Part(29, _anchored),
+    "driftgp.members.lagged.Lagged": Part(30, lambda model: (model.lags, model.ridge, model.forgetting)),
+    "driftgp.wrappers.bounded.Bounded": Part(31, _bounded, _held),
     "driftgp.members.naive.LastKMean": Part(27, lambda model: (*_naive(model), ())),
 }

@@ -132,7 +132,7 @@ class Fleet:
             X, y = checked_batch(X, frames.targets(y), gaps=self._fills_gaps)
             if self._stack is not None:
                 checked_rows(self._stack.layout, X, y, 1.0)
-            model = recommended(X, y) if self._model is None else self._model
+            model = recommended(X, y, effort="low") if self._model is None else self._model
             self._begin(model.init(X, y), warm=True)
             self._intake = intake
 
@@ -241,7 +241,7 @@ class Fleet:
     def _layout_for(self, X: np.ndarray, y: np.ndarray) -> Layout:
         """Layout of the states; with the first rows that come, the fleet begins cold."""
         if self._stack is None:
-            model = recommended(X[:0], y[:0]) if self._model is None else self._model
+            model = recommended(X[:0], y[:0], effort="low") if self._model is None else self._model
             self._begin(_cold(model, Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None)), warm=False)
         return self._states.layout
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from driftgp import rivals
 from driftgp.agp import AGP
-from driftgp.defaults import recommended
+from driftgp.defaults import Effort, recommended
 from driftgp.expressions import parse_kernel
 from driftgp.members import LastKMean, Persistence
 from driftgp.model import Model
@@ -28,7 +28,11 @@ def build_model(settings: Settings, X: np.ndarray, y: np.ndarray, forgetting: fl
     inside, standardised in units that adapt, given the last value of an input that is missing, and calibrated.
     """
     default = settings.model == DEFAULT
-    model = recommended(X, y, horizon=settings.horizon) if default else _named(settings, X.shape[1], forgetting)
+    effort: Effort = "medium" if settings.group is None else "low"  # a group for each of many keys must fit in memory
+    if default:
+        model: Model = recommended(X, y, horizon=settings.horizon, effort=effort)
+    else:
+        model = _named(settings, X.shape[1], forgetting)
     # forecasts h rows ahead are wrong h at a time: what is news to the monitor comes h times over
     return Watched(model, Monitor(threshold=settings.horizon * Monitor().threshold))
 

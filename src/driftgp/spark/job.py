@@ -27,7 +27,7 @@ class Job:
     64
 
     Attributes:
-        model: any model with one output; None: the default model (`driftgp.defaults.recommended`).
+        model: any model with one output; None: the default model at low effort (`driftgp.defaults.recommended`).
         key: column of the keys, strings or whole numbers.
         time: column of the times, timestamps or whole numbers.
         features: columns of the inputs.
@@ -67,7 +67,7 @@ class Job:
         put(self, "buckets", checks.whole("buckets", self.buckets, at_least=1))
         put(self, "features", tuple(self.features))
         if self.model is None:
-            put(self, "model", recommended(np.zeros((0, len(self.features))), np.zeros(0)))
+            put(self, "model", recommended(np.zeros((0, len(self.features))), np.zeros(0), effort="low"))
         if isinstance(self.start, Fleet):
             put(self, "start", self.start.fresh().to_bytes())
         self.fleet()  # refuses the start of another model

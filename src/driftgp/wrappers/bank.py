@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.linalg import cho_factor, cho_solve
 
 from driftgp import checks, forecasts
 from driftgp.model import Model, Units
@@ -13,8 +13,17 @@ from driftgp.predictions import Mixture
 from driftgp.predictions.normal import log_pdf
 from driftgp.window import Leaving, Windowed, WindowState, observed
 
-# A member's weight never falls below e^−12 of the best one's, so that it can come back within a few samples.
-_LOWEST = -12.0
+# Soft Bayes: how far one sample moves the weights, and the share of them that is given back to the prior each time.
+_RATE, _SHARE = 0.4, 0.002
+# Errors over which a twin learns how much of the last error comes again, and how much it gains by that.
+_TWIN_MEMORY = 100.0
+_TWIN_RATE = 1.0 - 1.0 / _TWIN_MEMORY
+_CAUTION = 5.0  # errors of no correlation that it is thought to have seen beforehand
+# The stacked mean: forgetting of its regression, and its ridge in units of the mixture's squared error.
+_STACK_RATE, _RIDGE = 0.998, 100.0
+_HALFWAY = 0.5  # how far the mixture moves towards it
+_LARGEST = 1e140  # errors count as no larger than this: sums of their squares stay finite
+_FARTHEST = 2.0  # and in no case farther than so many times the mixture's usual error
 
 
 class BankState:
@@ -23,7 +32,14 @@ class BankState:
     def __init__(self, record: np.ndarray, models: tuple[Model, ...], shared: dict[int, int]) -> None:
         """Look at a record; `shared` says which windows there are: the size of each, and its number."""
         self.record = record
-        self.log_weights = record["log_weights"]  # K
+        self.weights = record["weights"]  # V, the voices' shares in the mixture
+        self.count = record["count"]  # of errors, 100 at most
+        self.last = record["last"]  # C×P, the last known error of each corrected voice
+        self.products, self.squares = record["products"], record["squares"]  # C×P, Σ λ^age of error · last, and last²
+        self.own, self.twin = record["own"], record["twin"]  # C×P, recent squared error without and with correction
+        self.A, self.b = record["A"], record["b"]  # P×V×V and P×V, sums of the stacking regression
+        self.error = record["error"]  # P, recent squared error of the mixture
+        self.stack = record["stack"]  # P×V, its coefficients
         self.windows = {size: WindowState(record[f"window_{i}"]) for size, i in shared.items()}
         self.members = [self._member(record[f"member_{k}"], model) for k, model in enumerate(models)]
 
@@ -35,10 +51,17 @@ class BankState:
         return model.view_on(record, self.windows[window])
 
     @property
-    def weights(self) -> np.ndarray:
-        """The members' shares in the mixture, K."""
-        shares: np.ndarray = softmax(self.log_weights)
-        return shares
+    def rho(self) -> np.ndarray:
+        """Share of a voice's last error that its twin expects to come again, C×P in [0, 1]."""
+        scale = self.squares + _CAUTION * self.own
+        share: np.ndarray = np.clip(self.products / np.where(scale > 0.0, scale, 1.0), 0.0, 1.0)
+        return share
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """A twin's recent squared error over that of its original, C×P, at most 1."""
+        ratio: np.ndarray = np.clip(self.twin / np.where(self.own > 0.0, self.own, 1.0), 1e-3, 1.0)
+        return np.where(self.own > 0.0, ratio, 1.0)
 
 
 def shared_window(model: Model) -> int | None:
@@ -50,13 +73,19 @@ def shared_window(model: Model) -> int | None:
 class Bank(Model):
     """Hold several models of any kind and predict their mixture.
 
-    The weight of member k is its recent predictive likelihood (dynamic model averaging: Raftery, Kárný, Ettler 2010),
+    Every voice k of every member (most have one) has a weight, moved by each sample towards those that had expected it
+    (soft Bayes: Orseau, Lattimore, Legg 2017),
 
-        log w_k ← a^Δt log w_k + (1 − a^Δt) log π_k + log N(y | m_k, s_k²)
+        w_k ← (1 − α) w_k (1 − η + η p_k/p̄) + α π_k,   p_k = N(y | m_k, s_k²),   p̄ = Σ w_k p_k,   η = 0.4
 
-    averaged over the outputs, which share the weights. With members that differ in λ no λ has to be chosen, and the λ
-    in use may change: short memories lead where the stream has just turned, long ones where it is calm. Members that
-    keep windows of the same size share one.
+    with p_k the geometric mean over the outputs, which share the weights. The mixture Σ w_k N(m_k, s_k²) is then moved
+    halfway to a mean that is stacked by recursive ridge regression of y − m̄ on m_k − m̄, whose weights sum to 1.
+
+    A corrected voice has a twin beside it, which expects a share ρ of the voice's last known error to come again:
+    m_k + ρ (y − m_k)_last, with ρ by recursive least squares in [0, 1], and the variance smaller by as much as that has
+    gained of late. Where targets are autocorrelated and no lags are among the inputs, the twins lead.
+
+    Members that keep windows of the same size share one.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -68,15 +97,17 @@ class Bank(Model):
 
     Args:
         models: the members, each with normal predictions.
-        memory: a, the factor by which the past counts less in the weights with each unit of time; 1 never forgets.
-        prior: π, the weights to start from and to return to; equal by default.
+        corrected: the members, by their place in that list, whose voices have twins.
+        prior: π, the members' weights to start from and to return to; equal for all voices by default.
     """
 
     models: tuple[Model, ...]
-    memory: float
-    log_prior: tuple[float, ...]  # K
+    corrected: tuple[int, ...]
+    prior: tuple[float, ...]  # V
 
-    def __init__(self, models: Sequence[Model], *, memory: float = 0.98, prior: Sequence[float] | None = None) -> None:
+    def __init__(
+        self, models: Sequence[Model], *, corrected: Sequence[int] = (), prior: Sequence[float] | None = None
+    ) -> None:
         """Take the settings: see the class."""
         models = tuple(models)
         if not models or not all(isinstance(model, Model) for model in models):
@@ -85,12 +116,24 @@ class Bank(Model):
         if wrong:
             name = type(wrong[0]).__name__
             raise ValueError(f"models must predict normal distributions to be mixed; {name} does not")
-        shares = np.array(checks.all_between("prior", np.ones(len(models)) if prior is None else prior, 0.0, np.inf))
-        if len(shares) != len(models):
-            raise ValueError(f"prior must have one weight for each of the {len(models)} members; got {len(shares)}")
+        twins = tuple(checks.whole("corrected", k, 0) for k in corrected)
+        if len(set(twins)) != len(twins) or any(k >= len(models) for k in twins):
+            raise ValueError(f"corrected must name some of the {len(models)} members, each once; got {twins}")
+        voices = [model.voices for model in models]
+        counts = np.array([*voices, *(voices[k] for k in twins)])
+        if prior is None:
+            shares = np.ones(int(counts.sum()))
+        else:
+            given = np.array(checks.all_between("prior", prior, 0.0, np.inf))
+            if len(given) == len(models):  # a member's weight is shared by its voices and their twins
+                all_of = given / [v * (1 + (k in twins)) for k, v in enumerate(voices)]
+                given = np.repeat(np.array([*all_of, *(all_of[k] for k in twins)]), counts)
+            shares = given
+            if len(shares) != counts.sum():
+                raise ValueError(f"prior must have one weight for each of the {len(models)} members; got {len(given)}")
         object.__setattr__(self, "models", models)
-        object.__setattr__(self, "memory", checks.between("memory", memory, 0.0, 1.0))
-        object.__setattr__(self, "log_prior", tuple(np.log(shares / np.sum(shares)).tolist()))
+        object.__setattr__(self, "corrected", twins)
+        object.__setattr__(self, "prior", tuple((shares / np.sum(shares)).tolist()))
 
     @property
     def normal(self) -> bool:  # type: ignore[override]
@@ -102,6 +145,13 @@ class Bank(Model):
         """Whether all members can do with inputs that are NaN."""
         return all(model.fills_gaps for model in self.models)
 
+    @property
+    def twins(self) -> np.ndarray:
+        """The voices that have a twin: their places among all members' voices, C."""
+        firsts = np.cumsum([0, *(model.voices for model in self.models)])
+        places = [np.arange(firsts[k], firsts[k] + self.models[k].voices) for k in self.corrected]
+        return np.concatenate([np.zeros(0, np.int64), *places])
+
     # ---- records -----------------------------------------------------------------------------------------------------
 
     @property
@@ -111,36 +161,70 @@ class Bank(Model):
         return {size: i for i, size in enumerate(dict.fromkeys(size for size in sizes if size is not None))}
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state: weights, shared windows, members."""
+        """Layout of a state: weights, twins, stacking, shared windows, members."""
+        V, C, P = len(self.prior), len(self.twins), outputs
+        twins = [(name, np.float64, (C, P)) for name in ("last", "products", "squares", "own", "twin")]
+        stacking = [(name, np.float64, shape) for name, shape in (("A", (P, V, V)), ("b", (P, V)), ("error", (P,)))]
+        own: list[Any] = [("weights", np.float64, (V,)), ("count", np.float64), *twins, *stacking]
         windows = [(f"window_{i}", WindowState.dtype(T=size, D=inputs, P=outputs)) for size, i in self.shared.items()]
         members = [(f"member_{k}", own_dtype(model, inputs, outputs)) for k, model in enumerate(self.models)]
-        return np.dtype([("log_weights", np.float64, (len(self.models),)), *windows, *members])
+        return np.dtype([*own, ("stack", np.float64, (P, V)), *windows, *members])
 
     def view(self, record: np.ndarray) -> BankState:
         """Weights, windows and members."""
         return BankState(record, self.models, self.shared)
 
     def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: the weights, and every member's forecast."""
+        """Layout of a forecast: weights, twins with the errors they correct, the shift, and every member's forecast."""
+        C = len(self.twins)
+        own = [
+            ("weights", np.float64, (len(self.prior),)),
+            ("shift", np.float64, (outputs,)),
+            ("last", np.float64, (C, outputs)),
+            ("twins", np.float64, (C, 3, outputs)),
+        ]
         members = [(f"member_{k}", model.forecast_dtype(outputs)) for k, model in enumerate(self.models)]
-        return forecasts.layout(outputs, ("weights", np.float64, (len(self.models),)), *members)
+        return forecasts.layout(outputs, *own, *members)
 
     def law(self, made: np.ndarray) -> Mixture:
-        """Mixture of the members' normal distributions."""
-        weights = np.moveaxis(made["weights"], 1, 0)[:, :, None]  # K×N×1
-        members = [made[f"member_{k}"] for k in range(len(self.models))]
-        return Mixture(weights, *(np.stack([p[name] for p in members]) for name in ("mean", "variance", "noise")))
+        """Mixture of the voices' normal distributions, moved by the shift."""
+        weights = np.moveaxis(made["weights"], 1, 0)[:, :, None]  # V×N×1
+        mean, variance, noise = np.moveaxis(self._voices(made), 0, 2).swapaxes(0, 1)  # 3 of V×N×P
+        return Mixture(weights, mean + made["shift"], variance, noise)
 
     def derived(self) -> tuple[str, ...]:
         """Fields of the members."""
         return tuple(f"member_{k}.{path}" for k, model in enumerate(self.models) for path in model.derived())
 
     def check(self, state: BankState) -> None:
-        """Refuse weights that are not finite, and what a member refuses."""
-        if not np.isfinite(state.log_weights).all():
-            raise ValueError("log_weights must be finite")
+        """Refuse weights that are no weights, and what a member refuses."""
+        if not (np.isfinite(state.weights).all() and np.all(state.weights >= 0.0) and np.sum(state.weights) > 0.0):
+            raise ValueError("weights must be finite and not negative, and not all 0")
+        if not 0.0 <= state.count <= _TWIN_MEMORY:
+            raise ValueError(f"count must lie in [0, {_TWIN_MEMORY:g}]; got {state.count}")
+        for name in ("last", "products", "A", "b", "stack"):
+            if not np.isfinite(getattr(state, name)).all():
+                raise ValueError(f"{name} must be finite")
+        for name in ("squares", "own", "twin", "error"):
+            if not np.all(np.isfinite(getattr(state, name)) & (getattr(state, name) >= 0.0)):
+                raise ValueError(f"{name} must be finite and not negative")
         for model, member in self._each(state):
             model.check(member)
+
+    def facts(self, state: BankState) -> dict[str, Any]:
+        """Every member with its weight, in which those of its voices and of their twins are counted."""
+        total = self._weights(state)
+        each = zip(self.models, state.members, total.tolist(), strict=True)
+        members = [{"member": model.outline, "weight": weight} | model.facts(own) for model, own, weight in each]
+        return {"members": members}
+
+    def _weights(self, state: BankState) -> np.ndarray:
+        """Weight of each member."""
+        firsts = np.cumsum([0, *(model.voices for model in self.models)])
+        share = state.weights[: firsts[-1]].copy()
+        np.add.at(share, self.twins, state.weights[firsts[-1] :])
+        total: np.ndarray = np.add.reduceat(share, firsts[:-1]) / np.sum(share)
+        return total
 
     def complete(self, state: BankState) -> None:
         """Complete every member."""
@@ -156,51 +240,61 @@ class Bank(Model):
 
     def start(self, state: BankState, X: np.ndarray, y: np.ndarray) -> None:
         """Start every member on the batch."""
-        state.log_weights[...] = self.log_prior
+        state.weights[...] = self.prior
         for model, member in self._each(state):
             model.start(member, X, y)
 
     def forecast(self, state: BankState, X: np.ndarray) -> np.ndarray:
-        """Mixture of the members' forecasts: Σ w_k m_k, and Σ w_k (s_k² + (m_k − m)²)."""
-        said = [model.forecast(member, X) for model, member in self._each(state)]
-        weights = state.weights
-        mean, noise = (_mixed(weights, [p[name] for p in said]) for name in ("mean", "noise"))
-        variance = _mixed(weights, [p["variance"] + (p["mean"] - mean) ** 2 for p in said])
-        made = forecasts.records(self.forecast_dtype(mean.shape[1]), mean, variance, noise)
-        made["weights"] = weights
-        for k, p in enumerate(said):
-            made[f"member_{k}"] = p
+        """Mixture of the voices: Σ w_k m_k + shift, and Σ w_k (s_k² + (m_k − m̄)²)."""
+        P = len(state.error)
+        made = np.zeros(len(X), self.forecast_dtype(P))
+        for k, (model, member) in enumerate(self._each(state)):
+            made[f"member_{k}"] = model.forecast(member, X)
+        originals = self._voices(made, twins=False)[:, self.twins]  # N×C×3×P
+        made["last"] = state.last
+        made["twins"] = originals * np.stack([np.ones_like(state.own), state.ratio, state.ratio], 1)
+        made["twins"][:, :, 0] += state.rho * state.last
+        made["weights"] = w = state.weights / np.sum(state.weights)
+        mean, variance, noise = np.moveaxis(self._voices(made), 2, 0)  # N×V×P each
+        middle = np.einsum("v,nvp->np", w, mean)
+        apart = mean - middle[:, None]
+        limit = _FARTHEST * np.sqrt(state.error)
+        made["shift"] = np.clip(_HALFWAY * np.einsum("pv,nvp->np", state.stack, apart), -limit, limit)
+        made["mean"] = middle + made["shift"]
+        made["variance"] = np.einsum("v,nvp->np", w, variance + apart**2)
+        made["noise"] = np.einsum("v,nvp->np", w, noise)
         return made
 
     def joint(self, state: BankState, X: np.ndarray) -> np.ndarray:
-        """Σ w_k (C_k + (m_k − m)(m_k − m)ᵀ): what the members expect, and how far they disagree together."""
+        """Σ w_k (C_k + (m_k − m)(m_k − m)ᵀ) over members: what they expect, and how far they disagree together.
+
+        That is for the correlations; variances are those of the forecast, in which voices and twins count too.
+        """
+        weights = self._weights(state)
         means = [model.forecast(member, X)["mean"].T for model, member in self._each(state)]  # K of P×N
         within = [model.joint(member, X) for model, member in self._each(state)]  # K of P×N×N
-        weights = state.weights
         apart = [m - _mixed(weights, means) for m in means]
-        return _mixed(weights, [C + d[:, :, None] * d[:, None, :] for C, d in zip(within, apart, strict=True)])
+        joint = _mixed(weights, [C + d[:, :, None] * d[:, None, :] for C, d in zip(within, apart, strict=True)])
+        factor = np.sqrt(self.forecast(state, X)["variance"].T / np.einsum("pnn->pn", joint))  # P×N
+        return factor[:, :, None] * joint * factor[:, None, :]
 
     def learn(
         self, state: BankState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
-        """Judge the members by the sample, then let each learn from it."""
+        """Judge the voices by the sample, then let each member learn from it."""
         if forecast is None:
             forecast = self.forecast(state, x[None])
-        said = [forecast[f"member_{k}"] for k in range(len(self.models))]
-        keep = self.memory**elapsed
-        log_w = keep * state.log_weights + (1.0 - keep) * np.array(self.log_prior)
         counts = np.isfinite(y) & (self.fills_gaps or np.isfinite(x).all())  # P
         if counts.any():
-            scores = np.array([np.mean(_log_density(p, y)[counts]) for p in said])
-            scores[np.isnan(scores)] = -np.inf
-            if np.max(scores) > -np.inf:  # a target so far out that no member has a density there says nothing
-                log_w += scores
-        state.log_weights[...] = np.maximum(log_w - np.max(log_w), _LOWEST)
+            said = self._voices(forecast)[0]  # V×3×P
+            self._weigh(state, said, y, counts)
+            self._stack(state, forecast["weights"][0], said[:, 0], y, counts)
+            self._correct(state, said, forecast["last"][0], y, counts)
         leaving: dict[int, Leaving] = {}
         if observed(x, y):
             leaving = {size: window.push(x, y) for size, window in state.windows.items()}
-        for (model, member), p in zip(self._each(state), said, strict=True):
-            window = shared_window(model)
+        for k, (model, member) in enumerate(self._each(state)):
+            window, p = shared_window(model), forecast[f"member_{k}"]
             if isinstance(model, Windowed) and window is not None:
                 model.learn_on(member, leaving.get(window), x, y, elapsed, p)
             else:
@@ -208,6 +302,12 @@ class Bank(Model):
 
     def rescale(self, state: BankState, units: Units) -> None:
         """Every window and every member in other units, which change no weight."""
+        square = units.y_scale**2
+        state.last /= units.y_scale
+        for name in ("products", "squares", "own", "twin", "error"):
+            state.record[name][...] /= square
+        state.A /= square[:, None, None]
+        state.b /= square[:, None]
         for size, window in state.windows.items():
             here = [member.w > 0.0 for model, member in self._each(state) if shared_window(model) == size]
             window.rescale(units, np.any(here, 0))
@@ -216,6 +316,57 @@ class Bank(Model):
                 model.rescale_on(member, units)
             else:
                 model.rescale(member, units)
+
+    # ---- what a sample says ------------------------------------------------------------------------------------------
+
+    def _weigh(self, state: BankState, said: np.ndarray, y: np.ndarray, counts: np.ndarray) -> None:
+        """Soft Bayes, by the densities of the outputs that are there."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (y - said[:, 0]) / np.sqrt(said[:, 1])
+            scores = np.mean((log_pdf(z) - 0.5 * np.log(said[:, 1]))[:, counts], 1)  # V
+        scores[np.isnan(scores)] = -np.inf
+        w = state.weights / np.sum(state.weights)
+        if np.max(scores) > -np.inf:  # a target so far out that no voice has a density there says nothing
+            p = np.exp(scores - np.max(scores))
+            expected = w @ p
+            if expected > 0.0:
+                w = w * (1.0 - _RATE + _RATE * p / expected)
+        w = (1.0 - _SHARE) * w + _SHARE * np.array(self.prior)
+        state.weights[...] = w / np.sum(w)
+
+    def _stack(self, state: BankState, w: np.ndarray, means: np.ndarray, y: np.ndarray, counts: np.ndarray) -> None:
+        """Recursive ridge regression of y − m̄ on m_k − m̄, for each output by itself."""
+        state.count[...] = min(state.count + 1.0, _TWIN_MEMORY)
+        for p in np.flatnonzero(counts):
+            middle = w @ means[:, p]
+            d, e = _limited(means[:, p] - middle), _limited(y[p] - middle)
+            state.error[p] += (e**2 - state.error[p]) / state.count
+            state.A[p] = _STACK_RATE * state.A[p] + np.outer(d, d)
+            state.b[p] = _STACK_RATE * state.b[p] + d * e
+            ridge = _RIDGE * state.error[p]
+            if ridge > 0.0 and np.isfinite(ridge):
+                try:
+                    factor = cho_factor(state.A[p] + ridge * np.eye(len(d)))
+                except np.linalg.LinAlgError:  # numbers too far apart: the coefficients stay
+                    continue
+                state.stack[p] = cho_solve(factor, state.b[p])
+
+    def _correct(self, state: BankState, said: np.ndarray, last: np.ndarray, y: np.ndarray, counts: np.ndarray) -> None:
+        """What came again of the error that each twin had known of."""
+        C, places = len(self.twins), self.twins
+        if C == 0:
+            return
+        error, rest = _limited(y - said[places, 0]), _limited(y - said[-C:, 0])  # C×P
+        for sums, value in ((state.products, last * error), (state.squares, last**2)):
+            sums[:, counts] = (_TWIN_RATE * sums + value)[:, counts]
+        for mean, value in ((state.own, error**2), (state.twin, rest**2)):
+            mean[:, counts] += ((value - mean) / state.count)[:, counts]
+        state.last[:, counts] = error[:, counts]
+
+    def _voices(self, made: np.ndarray, *, twins: bool = True) -> np.ndarray:
+        """Mean, variance and noise of every voice, N×V×3×P: the members', and after them their twins."""
+        said = [forecasts.voices(made[f"member_{k}"]) for k in range(len(self.models))]
+        return np.concatenate([*said, made["twins"]] if twins else said, 1)
 
     def _each(self, state: BankState) -> Iterator[tuple[Model, Any]]:
         return zip(self.models, state.members, strict=True)
@@ -228,10 +379,10 @@ def own_dtype(model: Model, inputs: int, outputs: int) -> np.dtype:
     return model.record_dtype(inputs, outputs)
 
 
+def _limited(error: np.ndarray) -> np.ndarray:
+    limited: np.ndarray = np.clip(error, -_LARGEST, _LARGEST)
+    return limited
+
+
 def _mixed(weights: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
     return np.sum([w * value for w, value in zip(weights, values, strict=True)], 0)
-
-
-def _log_density(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """log N(y | m, s²) of one forecast, P."""
-    return log_pdf((y - p["mean"][0]) / np.sqrt(p["variance"][0])) - 0.5 * np.log(p["variance"][0])

@@ -145,6 +145,12 @@ class Calibrated(Holding):
                 raise ValueError(f"{name} must be finite")
         self.model.check(state.inner)
 
+    def facts(self, state: CalibratedState) -> dict[str, Any]:
+        """By how much each interval is wider than the held model's own, on average over outputs and sides."""
+        factors = np.mean(self._reach(state) / self._nominal(), (1, 2))
+        named = {f"{100.0 * level:g} %": float(factor) for level, factor in zip(self.levels, factors, strict=True)}
+        return self.model.facts(state.inner) | {"calibration": named}
+
     # ---- the contract ------------------------------------------------------------------------------------------------
 
     def start(self, state: CalibratedState, X: np.ndarray, y: np.ndarray) -> None:

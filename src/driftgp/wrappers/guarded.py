@@ -20,6 +20,9 @@ SUSPECT = 20
 _LARGE = 10.0
 # A model whose errors are so many times the spread of the targets themselves is of no use.
 _USELESS = 2.0
+# After a first error of so many times the usual size less is asked for: errors that stay four times as large as usual
+# and are most of the spread, or that are four times the spread, however small they are.
+_ABRUPT, _LASTING, _MOST = 50.0, 4.0, 0.6
 # By this share the usual size of an error goes up or down with one error.
 _PACE = 0.02
 # Errors and targets count as no larger than this, so that their squares are finite.
@@ -56,6 +59,10 @@ class Guarded(Holding):
     end of it the errors are large and worse than the median of these targets would have been,
 
         median |yᵢ − meanᵢ|  >  max( 10 · usual, 2 · median |yᵢ − median y| )
+
+    or, where the first of them was more than fifty times the usual one,
+
+        median |yᵢ − meanᵢ|  >  max( 4 · usual, 0.6 · median |yᵢ − median y| )   or   > 4 · median |yᵢ − median y|
 
     the held model starts from the 20 samples alone; not so where these targets are all the same, as those of a sensor
     that is stuck. The usual size is a median that moves by 2 % with each error.
@@ -124,7 +131,10 @@ class Guarded(Holding):
         if state.suspect == SUSPECT:
             state.suspect = 0
             spread = np.median(np.abs(state.y - np.median(state.y, 0)), 0)
-            useless = np.median(state.error, 0) > np.maximum(_LARGE * state.usual, _USELESS * spread)
+            error, usual = np.median(state.error, 0), state.usual
+            useless = error > np.maximum(_LARGE * usual, _USELESS * spread)
+            lost = (error > np.maximum(_LASTING * usual, _MOST * spread)) | (error > _LASTING * spread)
+            useless |= lost & (state.error[0] > _ABRUPT * usual)
             if np.any(useless & (spread > 0.0)):  # a sensor that is stuck tells of no new world
                 self._start_anew(state)
 

@@ -52,6 +52,10 @@ class Holding(Model):
         """Refuse what the held model refuses."""
         self.model.check(state.inner)
 
+    def facts(self, state: Any) -> dict[str, Any]:
+        """What the held model has learned."""
+        return self.model.facts(state.inner)
+
     def derived(self) -> tuple[str, ...]:
         """Fields of the held model."""
         return tuple(f"inner.{path}" for path in self.model.derived())

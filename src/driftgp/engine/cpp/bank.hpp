@@ -12,7 +12,9 @@
 namespace DRIFTGP_LEVEL {
 
 class Bank : public Node {
-    static constexpr double LOWEST = -12.0;  // as in bank.py
+    // as in bank.py
+    static constexpr double RATE = 0.4, SHARE = 0.002, TWIN_MEMORY = 100.0, CAUTION = 5.0, STACK_RATE = 0.998;
+    static constexpr double RIDGE = 100.0, HALFWAY = 0.5, LARGEST = 1e140, FARTHEST = 2.0;
     struct Member {
         std::unique_ptr<Node> node;
         AGP *shares = nullptr;   // the same node, if its window is a shared one
@@ -23,18 +25,22 @@ class Bank : public Node {
         int T;
         size_t state = 0;
     };
-    double memory_rate = 1.0;
-    std::vector<double> log_prior;
+    std::vector<double> prior;  // V
+    std::vector<int> corrected;  // voices that have a twin, C
     std::vector<Member> members;
     std::vector<Window> windows;
-    size_t log_weights = 0;
-    size_t told_weights = 0, told = 0;  // in a forecast: where the weights are, and how many numbers it has
-    std::vector<size_t> told_members;
+    size_t weights = 0, errors = 0, last = 0, products = 0, squares = 0, own = 0, twin = 0, A = 0, b = 0, error = 0,
+           stack = 0;
+    // in a forecast: where the weights, the shift, errors known and twins are, and how many numbers it has
+    size_t told_weights = 0, told_shift = 0, told_last = 0, told_twins = 0, told = 0;
+    std::vector<size_t> told_members, told_voices;
 
     size_t count() const { return members.size(); }
+    size_t voices_in_all() const { return prior.size(); }
     Mixture mixture(const double *made, int p) const {
-        return Mixture(count(), made + told_weights, made + p, told_members.data(), size_t(P));
+        return Mixture(voices_in_all(), made + told_weights, made + p, told_voices.data(), size_t(P));
     }
+    static double limited(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
     void share_window(Member &member) {
         AGP *agp = dynamic_cast<AGP *>(member.node.get());
         if (!agp || agp->T == 0) return;
@@ -45,46 +51,123 @@ class Bank : public Node {
     }
     double *window_of(double *state, const Member &member) const { return state + windows[member.window].state; }
 
-    // The members' shares in the mixture.
-    void find_weights(const double *state, double *weights) const {
-        const double *logs = state + log_weights;
-        double top = *std::max_element(logs, logs + count()), total = 0.0;
-        for (size_t k = 0; k < count(); k++) total += weights[k] = std::exp(logs[k] - top);
-        for (size_t k = 0; k < count(); k++) weights[k] /= total;
+    // Share of a voice's last error that its twin expects to come again, and by how much the twin is better.
+    double rho(const double *state, size_t at) const {
+        double scale = state[squares + at] + CAUTION * state[own + at];
+        return std::min(std::max(state[products + at] / (scale > 0.0 ? scale : 1.0), 0.0), 1.0);
     }
-    // Judges the members by what they said of the sample, on average over its targets.
-    void judge(double *state, const double *x, const double *y, double elapsed, const double *made,
-               double *scores) const {
-        bool there = fills_gaps() || all_finite(x, D);
-        int observed = 0;
-        for (int p = 0; p < P; p++) observed += there && std::isfinite(y[p]);
-        double best = -INFINITE;
-        for (size_t k = 0; k < count(); k++) {
-            const double *said = made + told_members[k];
-            scores[k] = 0.0;
-            for (int p = 0; p < P && observed > 0; p++)
-                if (std::isfinite(y[p])) scores[k] += members[k].node->log_prob(said, p, y[p]) / observed;
-            if (std::isnan(scores[k])) scores[k] = -INFINITE;
-            best = std::max(best, scores[k]);
+    double ratio(const double *state, size_t at) const {
+        if (!(state[own + at] > 0.0)) return 1.0;
+        return std::min(std::max(state[twin + at] / state[own + at], 1e-3), 1.0);
+    }
+    void ask_members(const double *state, const double *x, double *made, Memory &memory) const {
+        for (size_t k = 0; k < count(); k++)
+            members[k].node->forecast(state + members[k].state, x, made + told_members[k], memory);
+        std::copy_n(state + last, corrected.size() * P, made + told_last);
+        for (size_t c = 0; c < corrected.size(); c++)
+            for (int p = 0; p < P; p++) {
+                size_t at = c * P + p;
+                const double *original = made + told_voices[corrected[c]] + p;
+                double *said = made + told_twins + c * 3 * P + p, gained = ratio(state, at);
+                said[0] = original[0] + rho(state, at) * state[last + at];
+                said[P] = original[P] * gained, said[2 * P] = original[2 * P] * gained;
+            }
+        double total = 0.0;
+        for (size_t v = 0; v < voices_in_all(); v++) total += state[weights + v];
+        for (size_t v = 0; v < voices_in_all(); v++) made[told_weights + v] = state[weights + v] / total;
+    }
+    bool counts(const double *x, const double *y, int p) const {
+        return std::isfinite(y[p]) && (fills_gaps() || all_finite(x, D));
+    }
+    // Soft Bayes, by the densities of the outputs that are there.
+    void weigh(double *state, const double *x, const double *y, const double *made, double *scores) const {
+        size_t V = voices_in_all();
+        int there = 0;
+        for (int p = 0; p < P; p++) there += counts(x, y, p);
+        double best = -INFINITE, expected = 0.0, total = 0.0, *w = state + weights;
+        for (size_t v = 0; v < V; v++) {
+            const double *said = made + told_voices[v];
+            scores[v] = 0.0;
+            for (int p = 0; p < P; p++)
+                if (counts(x, y, p)) {
+                    double z = (y[p] - said[p]) / std::sqrt(said[P + p]);
+                    scores[v] += (normal_log_pdf(z) - 0.5 * std::log(said[P + p])) / there;
+                }
+            if (std::isnan(scores[v])) scores[v] = -INFINITE;
+            best = std::max(best, scores[v]), total += w[v];
         }
-        double keep = std::pow(memory_rate, elapsed), *logs = state + log_weights, top = -INFINITE;
-        for (size_t k = 0; k < count(); k++) {
-            logs[k] = keep * logs[k] + (1.0 - keep) * log_prior[k];
-            if (best > -INFINITE) logs[k] += scores[k];  // where no member has a density, the target says nothing
-            top = std::max(top, logs[k]);
+        for (size_t v = 0; v < V; v++) w[v] /= total;
+        if (best > -INFINITE) {  // a target so far out that no voice has a density there says nothing
+            for (size_t v = 0; v < V; v++) expected += w[v] * (scores[v] = std::exp(scores[v] - best));
+            if (expected > 0.0)
+                for (size_t v = 0; v < V; v++) w[v] *= 1.0 - RATE + RATE * scores[v] / expected;
         }
-        for (size_t k = 0; k < count(); k++) logs[k] = std::max(logs[k] - top, LOWEST);
+        total = 0.0;
+        for (size_t v = 0; v < V; v++) total += w[v] = (1.0 - SHARE) * w[v] + SHARE * prior[v];
+        for (size_t v = 0; v < V; v++) w[v] /= total;
+    }
+    // Recursive ridge regression of y − m̄ on m_k − m̄, for each output by itself.
+    void restack(double *state, const double *x, const double *y, const double *made, Memory &memory) const {
+        Lease lease(memory);
+        int V = int(voices_in_all()), ld = padded(V);
+        double *d = memory.zeros(ld), *S = memory.zeros(size_t(V) * ld);
+        state[errors] = std::min(state[errors] + 1.0, TWIN_MEMORY);
+        for (int p = 0; p < P; p++) {
+            if (!counts(x, y, p)) continue;
+            double middle = 0.0;
+            for (int v = 0; v < V; v++) middle += made[told_weights + v] * made[told_voices[v] + p];
+            for (int v = 0; v < V; v++) d[v] = limited(made[told_voices[v] + p] - middle);
+            double e = limited(y[p] - middle), &square = state[error + p];
+            square += (e * e - square) / state[errors];
+            double *sums = state + A + size_t(p) * V * V, *target = state + b + size_t(p) * V, ridge = RIDGE * square;
+            for (int i = 0; i < V; i++) {
+                for (int j = 0; j < V; j++) sums[i * V + j] = STACK_RATE * sums[i * V + j] + d[i] * d[j];
+                target[i] = STACK_RATE * target[i] + d[i] * e;
+            }
+            if (!(ridge > 0.0 && std::isfinite(ridge))) continue;
+            for (int i = 0; i < V; i++) {
+                std::copy_n(sums + i * V, V, S + size_t(i) * ld);
+                S[size_t(i) * ld + i] += ridge;
+            }
+            if (!factorise(V, S, ld)) continue;  // numbers too far apart: the coefficients stay
+            double *a = state + stack + size_t(p) * V;
+            for (int i = 0; i < V; i++) {  // RᵀR a = b
+                double rest = target[i];
+                for (int j = 0; j < i; j++) rest -= S[size_t(j) * ld + i] * a[j];
+                a[i] = rest / S[size_t(i) * ld + i];
+            }
+            for (int i = V - 1; i >= 0; i--) {
+                double rest = a[i];
+                for (int j = i + 1; j < V; j++) rest -= S[size_t(i) * ld + j] * a[j];
+                a[i] = rest / S[size_t(i) * ld + i];
+            }
+        }
+    }
+    // What came again of the error that each twin had known of.
+    void correct(double *state, const double *x, const double *y, const double *made) const {
+        const double rate = 1.0 - 1.0 / TWIN_MEMORY;
+        for (size_t c = 0; c < corrected.size(); c++)
+            for (int p = 0; p < P; p++) {
+                if (!counts(x, y, p)) continue;
+                size_t at = c * P + p;
+                double wrong = limited(y[p] - made[told_voices[corrected[c]] + p]), before = made[told_last + at];
+                double rest = limited(y[p] - made[told_twins + c * 3 * P + p]);
+                state[products + at] = rate * state[products + at] + before * wrong;
+                state[squares + at] = rate * state[squares + at] + before * before;
+                state[own + at] += (wrong * wrong - state[own + at]) / state[errors];
+                state[twin + at] += (rest * rest - state[twin + at]) / state[errors];
+                state[last + at] = wrong;
+            }
     }
 
   public:
     Bank(const driftgp::Part &part, int inputs, int outputs) {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
-        memory_rate = settings.number("memory", 0.0, 1.0);
-        log_prior = settings.numbers("log_prior", part.children.size(), std::numeric_limits<double>::lowest(), 0.0);
+        std::vector<double> twins = settings.numbers("corrected", part.children.size(), 0.0, double(part.children.size()) - 1.0);
+        prior = settings.numbers("prior", 1 << 12, 0.0, 1.0);
         settings.end(part.children.size());
-        if (part.children.empty() || log_prior.size() != part.children.size())
-            throw std::invalid_argument("a bank must have members, and log_prior a number for each of them");
+        if (part.children.empty()) throw std::invalid_argument("a bank must have members");
         for (const driftgp::Part &child : part.children) {
             members.emplace_back();
             members.back().node = make_node(child, D, P);
@@ -92,11 +175,25 @@ class Bank : public Node {
                 throw std::invalid_argument("members of a bank must predict normal distributions to be mixed");
             share_window(members.back());
         }
+        std::vector<int> firsts{0};
+        for (const Member &m : members) firsts.push_back(firsts.back() + m.node->voices());
+        for (double k : twins) {
+            if (k != std::floor(k)) throw std::invalid_argument("corrected must be whole numbers");
+            for (int v = firsts[int(k)]; v < firsts[int(k) + 1]; v++) corrected.push_back(v);
+        }
+        if (prior.size() != size_t(firsts.back()) + corrected.size())
+            throw std::invalid_argument("prior must have a number for each voice and each twin");
     }
 
     void declare(Layout &state) override {
         size_t start = state.size;
-        log_weights = state.floats("log_weights", count()) - start;
+        size_t V = voices_in_all(), C = corrected.size();
+        weights = state.floats("weights", V) - start, errors = state.floats("count") - start;
+        last = state.floats("last", C * P) - start, products = state.floats("products", C * P) - start;
+        squares = state.floats("squares", C * P) - start, own = state.floats("own", C * P) - start;
+        twin = state.floats("twin", C * P) - start, A = state.floats("A", P * V * V) - start;
+        b = state.floats("b", P * V) - start, error = state.floats("error", P) - start;
+        stack = state.floats("stack", P * V) - start;
         for (size_t i = 0; i < windows.size(); i++)
             windows[i].state = declare_window(state, "window_" + std::to_string(i), windows[i].T, D, P) - start;
         for (size_t k = 0; k < count(); k++)
@@ -106,11 +203,18 @@ class Bank : public Node {
     void declare_forecast(Layout &forecast) override {
         size_t start = forecast.size;
         for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        told_weights = forecast.floats("weights", count()) - start;
+        size_t C = corrected.size();
+        told_weights = forecast.floats("weights", voices_in_all()) - start;
+        told_shift = forecast.floats("shift", P) - start, told_last = forecast.floats("last", C * P) - start;
+        told_twins = forecast.floats("twins", C * 3 * P) - start;
         for (size_t k = 0; k < count(); k++)
             told_members.push_back(forecast.part("member_" + std::to_string(k), [&] {
                 members[k].node->declare_forecast(forecast);
             }) - start);
+        for (size_t k = 0; k < count(); k++)
+            for (int v = 0; v < members[k].node->voices(); v++)
+                told_voices.push_back(told_members[k] + members[k].node->voice(v));
+        for (size_t c = 0; c < C; c++) told_voices.push_back(told_twins + c * 3 * P);
         told = forecast.size - start;
     }
     bool normal() const override { return false; }
@@ -122,25 +226,27 @@ class Bank : public Node {
     }
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
-        std::copy(log_prior.begin(), log_prior.end(), state + log_weights);
+        std::copy(prior.begin(), prior.end(), state + weights);
         for (const Member &m : members)
             if (m.shares) m.shares->start_on(state + m.state, window_of(state, m), X, y, rows, memory);
             else m.node->start(state + m.state, X, y, rows, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
-        for (size_t k = 0; k < count(); k++)
-            members[k].node->forecast(state + members[k].state, x, made + told_members[k], memory);
-        double *weights = made + told_weights;
-        find_weights(state, weights);
+        ask_members(state, x, made, memory);
+        const double *w = made + told_weights;
+        size_t V = voices_in_all();
         for (int p = 0; p < P; p++) {
-            double mean = 0.0, variance = 0.0, noise = 0.0;
-            for (size_t k = 0; k < count(); k++) mean += weights[k] * made[told_members[k] + p];
-            for (size_t k = 0; k < count(); k++) {
-                const double *said = made + told_members[k] + p;
-                double apart = said[0] - mean;
-                variance += weights[k] * (said[P] + apart * apart), noise += weights[k] * said[2 * P];
+            double middle = 0.0, variance = 0.0, noise = 0.0, stacked = 0.0, limit = FARTHEST * std::sqrt(state[error + p]);
+            for (size_t v = 0; v < V; v++) middle += w[v] * made[told_voices[v] + p];
+            for (size_t v = 0; v < V; v++) {
+                const double *said = made + told_voices[v] + p;
+                double apart = said[0] - middle;
+                variance += w[v] * (said[P] + apart * apart), noise += w[v] * said[2 * P];
+                stacked += state[stack + p * V + v] * apart;
             }
-            made[p] = mean, made[P + p] = variance, made[2 * P + p] = noise;
+            double shift = std::min(std::max(HALFWAY * stacked, -limit), limit);
+            made[told_shift + p] = shift;
+            made[p] = middle + shift, made[P + p] = variance, made[2 * P + p] = noise;
         }
     }
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
@@ -148,11 +254,16 @@ class Bank : public Node {
         Lease lease(memory);
         if (!known) {
             double *made = memory.take(told);
-            for (size_t k = 0; k < count(); k++)
-                members[k].node->forecast(state + members[k].state, x, made + told_members[k], memory);
+            ask_members(state, x, made, memory);
             known = made;
         }
-        judge(state, x, y, elapsed, known, memory.take(count()));
+        bool any = false;
+        for (int p = 0; p < P; p++) any |= counts(x, y, p);
+        if (any) {
+            weigh(state, x, y, known, memory.take(voices_in_all()));
+            restack(state, x, y, known, memory);
+            correct(state, x, y, known);
+        }
         double *room = memory.take(D + P);
         for (size_t i = 0; i < windows.size(); i++) {
             double *window = state + windows[i].state;
@@ -170,6 +281,18 @@ class Bank : public Node {
         }
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
+        size_t V = voices_in_all();
+        for (int p = 0; p < P; p++) {
+            double scale = units.y_scale[p], square = scale * scale;
+            for (size_t c = 0; c < corrected.size(); c++) {
+                size_t at = c * P + p;
+                state[last + at] /= scale;
+                for (size_t sums : {products, squares, own, twin}) state[sums + at] /= square;
+            }
+            for (size_t i = 0; i < V * V; i++) state[A + p * V * V + i] /= square;
+            for (size_t i = 0; i < V; i++) state[b + p * V + i] /= square;
+            state[error + p] /= square;
+        }
         for (size_t i = 0; i < windows.size(); i++)
             rescale_window(state + windows[i].state, windows[i].T, D, P, units, [&](int t) {
                 return std::any_of(members.begin(), members.end(), [&](const Member &m) {
@@ -186,7 +309,14 @@ class Bank : public Node {
             else m.node->complete(state + m.state, memory);
     }
     void check(const double *state) const override {
-        refuse_unless(all_finite(state + log_weights, count()), "log_weights", "finite");
+        double total = 0.0;
+        for (size_t v = 0; v < voices_in_all(); v++) {
+            double w = state[weights + v];
+            refuse_unless(std::isfinite(w) && w >= 0.0, "weights", "finite and not negative");
+            total += w;
+        }
+        refuse_unless(total > 0.0, "weights", "not all 0");
+        refuse_unless(state[errors] >= 0.0 && state[errors] <= TWIN_MEMORY, "count", "in [0, 100]");
         for (const Member &m : members)
             if (m.shares) m.shares->check_on(state + m.state, state + windows[m.window].state);
             else m.node->check(state + m.state);
@@ -194,9 +324,15 @@ class Bank : public Node {
 
     // ---- the law: a mixture
 
-    double to_normal(const double *made, int p, double y) const override { return mixture(made, p).to_normal(y); }
-    double from_normal(const double *made, int p, double z) const override { return mixture(made, p).from_normal(z); }
-    double log_prob(const double *made, int p, double y) const override { return mixture(made, p).log_prob(y); }
+    double to_normal(const double *made, int p, double y) const override { 
+        return mixture(made, p).to_normal(y - made[told_shift + p]);
+    }
+    double from_normal(const double *made, int p, double z) const override { 
+        return mixture(made, p).from_normal(z) + made[told_shift + p];
+    }
+    double log_prob(const double *made, int p, double y) const override { 
+        return mixture(made, p).log_prob(y - made[told_shift + p]);
+    }
 };
 
 }  // namespace DRIFTGP_LEVEL

@@ -9,7 +9,8 @@ namespace DRIFTGP_LEVEL {
 
 class Guarded : public Transparent {
     static constexpr int64_t FIRST = 30;  // as in guarded.py
-    static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, PACE = 0.02, LARGEST = 1e140, SMALLEST = 1e-140;
+    static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
+    static constexpr double PACE = 0.02, LARGEST = 1e140, SMALLEST = 1e-140;
     static constexpr int SUSPECT = 20;
     const double reach;
     size_t seen = 0, beyond = 0, guarded = 0, X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0;
@@ -51,7 +52,10 @@ class Guarded : public Transparent {
         double middle = median(targets);
         for (int i = 0; i < SUSPECT; i++) targets[i] = std::fabs(targets[i] - middle);
         double spread = median(targets);  // 0 for a sensor that is stuck, which tells of no new world
-        return spread > 0.0 && median(errors) > std::max(LARGE * state[usual + p], USELESS * spread);
+        double first = errors[0], typical = median(errors), before = state[usual + p];
+        bool lost = typical > std::max(LASTING * before, MOST * spread) || typical > LASTING * spread;
+        bool useless = typical > std::max(LARGE * before, USELESS * spread) || (lost && first > ABRUPT * before);
+        return spread > 0.0 && useless;
     }
     // Notes an error, and starts anew where the last ones were too large to go on.
     void judge(double *state, const double *sample, const double *target, const double *mean, Memory &memory) const {

@@ -97,6 +97,9 @@ class Node {
     virtual void complete(double *state, Memory &memory) const = 0;
     virtual bool rescales() const { return true; }  // whether `rescale` can be done
     virtual bool fills_gaps() const { return false; }
+    virtual int voices() const { return 1; }  // normal distributions that a forecast holds
+    // Where the mean of voice k is in a forecast; its variance and noise follow, P numbers each.
+    size_t voice(int k) const { return size_t(k) * 3 * P; }
     virtual bool normal() const { return true; }  // whether its law is a normal distribution
     // Throws std::invalid_argument if counts or cursors of a state are out of range.
     virtual void check(const double *state) const = 0;

@@ -2,10 +2,13 @@
 
 #pragma once
 
+#include "anchored.hpp"
 #include "bank.hpp"
+#include "bounded.hpp"
 #include "calibrated.hpp"
 #include "carry.hpp"
 #include "guarded.hpp"
+#include "lagged.hpp"
 #include "members.hpp"
 #include "standardize.hpp"
 #include "watched.hpp"

@@ -1,0 +1,93 @@
+"""What each part of the default is worth: the default without it, on the ten streams."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.defaults.score import default, follow_from
+from benchmarks.defaults.streams import WARMUP, stream
+from driftgp import AGP
+from driftgp.evaluate import mse, nlpd
+from driftgp.members import Anchored, Lagged, Persistence
+from driftgp.model import Model
+from driftgp.wrappers import Bank
+
+MANY = 100  # fixed points from which a member is the large one
+
+Change = Callable[[Bank], Bank]
+
+
+def ablation(names: Iterable[str]) -> dict[str, Any]:
+    """MSE and NLPD without each part, against the default: geometric mean and worst stream, mean difference."""
+    found: dict[str, list[tuple[float, float]]] = {change: [] for change in CHANGES}
+    for name in names:
+        given = stream(name)
+        X, y = given.X[:WARMUP], given.y[:WARMUP]
+        model = default(X, y)
+        before = None
+        for change, changed in CHANGES.items():
+            other = _within(model, changed)
+            run = follow_from(other, other.init(X, y), given, WARMUP)
+            here = np.array([np.log(mse(run.prediction, run.y)), nlpd(run.prediction, run.y)])
+            before = here if before is None else before
+            found[change].append(tuple(here - before))
+    return {change: _summary(np.array(values)) for change, values in found.items()}
+
+
+def _summary(values: np.ndarray) -> dict[str, float]:
+    ratio, rise = np.exp(values[:, 0].mean()), values[:, 1].mean()
+    return {"mse": float(ratio), "worst": float(np.exp(values[:, 0].max())), "nlpd": float(rise)}
+
+
+def _within(model: Model, change: Change) -> Model:
+    """The same wrappers around another bank."""
+    if isinstance(model, Bank):
+        return change(model)
+    other = object.__new__(type(model))
+    for name in model.__dataclass_fields__:  # type: ignore[attr-defined]
+        object.__setattr__(other, name, getattr(model, name))
+    object.__setattr__(other, "model", _within(model.model, change))  # type: ignore[attr-defined]
+    return other
+
+
+def _of(models: list[Model]) -> Bank:
+    """The default's bank of these members."""
+    curved = [k for k, model in enumerate(models) if isinstance(model, (AGP, Anchored))]
+    prior = [5.0 if k in curved else 1.0 for k in range(len(models))]
+    return Bank(models, corrected=curved, prior=prior)
+
+
+def _without(kind: Callable[[Model], bool]) -> Change:
+    return lambda bank: _of([model for model in bank.models if not kind(model)])
+
+
+def _large_with(**settings: Any) -> Change:
+    """The regression on many points with other settings."""
+    return lambda bank: _of(
+        [replace(m, **settings) if isinstance(m, Anchored) and _large(m) else m for m in bank.models]
+    )
+
+
+def _large(model: Model) -> bool:
+    return isinstance(model, Anchored) and model.points >= MANY
+
+
+def _small(model: Model) -> bool:
+    return isinstance(model, Anchored) and model.points < MANY
+
+
+CHANGES: dict[str, Change] = {
+    "the default": lambda bank: bank,
+    "without the AGP": _without(lambda model: isinstance(model, AGP)),
+    "without the regression on many points": _without(_large),
+    "without the regression on few points": _without(_small),
+    "without linear regression": _without(lambda model: isinstance(model, Lagged)),
+    "without persistence": _without(lambda model: isinstance(model, Persistence)),
+    "without twins": lambda bank: Bank(bank.models),
+    "half as many points": _large_with(points=100),
+    "one memory of the many points": _large_with(forgetting=(0.9995,)),
+    "hyperparameters from 1000 rows": _large_with(sample=1000),
+    "all members alike at first": lambda bank: Bank(bank.models, corrected=bank.corrected),
+}
