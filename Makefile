@@ -27,9 +27,9 @@ TEST_ENV := \
 
 # What needs numpy and scipy alone.
 CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
-	agp bank beginning bound calibrated carry checkpoint contract diagnostics engines evaluate first_hour fleet guarded import inducing install kernels \
-	late_labels long_run members mixture native_agp native_wrappers online oracle prediction properties \
-	recalibrated records refusals standardize window within))
+	agp anchored bank beginning bound bounded calibrated carry checkpoint contract diagnostics engines evaluate first_hour fleet guarded import inducing install kernels \
+	defaults hardening late_labels long_run members mixture native_agp native_wrappers online oracle prediction properties \
+	recalibrated records refusals standardize support window within))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-spark test test-all test-core test-sanitised fuzz soak test-spark check format format-check lint types imports doctest docs bench lock wheels check-wheels test-lowest clean
