@@ -28,7 +28,7 @@ TEST_ENV := \
 # What needs numpy and scipy alone.
 CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	agp anchored bank beginning bound bounded calibrated carry checkpoint contract diagnostics engines evaluate first_hour fleet guarded import inducing install kernels \
-	defaults hardening late_labels long_run members mixture native_agp native_wrappers online oracle prediction properties \
+	defaults late_labels long_run members mixture native_agp native_wrappers online oracle prediction properties \
 	recalibrated records refusals standardize support window within))
 
 .DEFAULT_GOAL := help
