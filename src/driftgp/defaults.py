@@ -70,8 +70,8 @@ def recommended(
         X: the first rows.
         y: their targets.
         horizon: rows from a forecast to its label.
-        effort: "low" has no fixed points and costs about a quarter of "medium", for many models at once; "high" has
-            twice as many points, and costs about three times as much.
+        effort: "low" has few fixed points and costs about a twentieth of "medium", for many models at once; "high" has
+            twice as many points as "medium", and costs about five times as much.
         support: where targets can lie: "real", "positive" (0 included), (low, high) with None for no bound, or "auto",
             which takes 0 for a bound where the first targets look like counts or other amounts, until one is below.
         echoes: whether members may use the last known target and the last known error. False where rows are learned
