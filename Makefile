@@ -32,7 +32,7 @@ CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	recalibrated records refusals standardize support window within))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-all test-core test-sanitised fuzz soak test-spark check format format-check lint types imports doctest docs bench lock wheels check-wheels test-lowest clean
+.PHONY: help demo demo-spark test test-all test-core test-sanitised fuzz soak test-spark check format format-check lint types imports doctest pictures docs bench lock wheels check-wheels test-lowest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -130,6 +130,9 @@ imports: $(VENV)/.dev ## the import contracts of pyproject.toml
 doctest: $(VENV)/.dev ## the examples in docstrings, in README.md and in docs/ (those of Spark: make test-spark)
 	$(TEST_ENV) $(BIN)/python -m pytest --quiet --doctest-modules --doctest-glob='*.md' --ignore=src/driftgp/spark \
 		src README.md docs
+
+pictures: $(VENV)/.dev ## draw the pictures of the concepts and of the tutorial anew
+	$(BIN)/python -m benchmarks.pictures docs/images
 
 docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
 	@if [ -f mkdocs.yml ]; then NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet; else echo "no mkdocs.yml: no site to build"; fi

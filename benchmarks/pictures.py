@@ -1,0 +1,262 @@
+"""The pictures of the concepts and of the tutorial: `make pictures` draws them anew into docs/images.
+
+They need the command line's packages, pandas, and the data that come with driftgp.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from driftgp import AGP, Forecaster, Online
+from driftgp.data import load_bikes, toy_stream
+from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, SKY, STYLE, VERMILION
+from driftgp.plots_forecast import fan_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from driftgp.model import State
+
+WINDOW = 60
+FIRST = 500  # hours that are not scored: the model has to learn first
+SHORT, OVER = 4.0, 1.0  # cost of a bike that is missing, and of one that stands idle
+
+
+def forgetting() -> Figure:
+    """Draw a function that moves, at three moments: old samples fade, and the model follows the new ones."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0.0, 10.0, 300)
+    y = np.sin(x) + np.arange(300) / 100.0 + 0.2 * rng.normal(size=300)
+    grid = np.linspace(0.0, 10.0, 200)
+    model = AGP(inducing=12, window=WINDOW)
+    state = model.init(x[:WINDOW, None], y[:WINDOW])
+    figure, panels = _panels(3)
+    learned = WINDOW
+    for axes, now in zip(panels, (60, 180, 300), strict=True):
+        if now > learned:
+            state = model.update(state, x[learned:now, None], y[learned:now])
+        learned = now
+        _faded(axes, x[:now], y[:now])
+        _law(axes, model, state, grid)
+        axes.set_title(f"after {now} samples")
+        axes.set_xlabel("input x")
+    panels[0].set_ylabel("target y")
+    _legend(figure, panels[0])
+    return figure
+
+
+def inducing() -> Figure:
+    """Draw the toy stream at three moments: the inducing points move along with the window."""
+    stream = toy_stream(seed=0)
+    x, y = stream.X[:, 0], stream.y
+    model = AGP(inducing=10, window=100)
+    state = model.init(stream.X[:100], y[:100])
+    figure, panels = _panels(3)
+    learned = 100
+    for axes, now in zip(panels, (150, 300, 450), strict=True):
+        state = model.update(state, stream.X[learned:now], y[learned:now])
+        learned = now
+        _faded(axes, x[:now], y[:now], window=100)
+        _law(axes, model, state, np.linspace(x[max(now - 130, 0)], x[now - 1], 200))
+        axes.set_xlim(x[0], x[-1])
+        axes.set_title(f"after {now} samples")
+        axes.set_xlabel("time")
+    panels[0].set_ylabel("target y")
+    _legend(figure, panels[0])
+    return figure
+
+
+def _panels(count: int) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(9.0, 3.3), layout="constrained")
+    return figure, figure.subplots(1, count, sharey=True)
+
+
+def _faded(axes: Axes, x: np.ndarray, y: np.ndarray, window: int = WINDOW) -> None:
+    """Samples as dark as their weight λ^age; those that have left the window as open circles."""
+    age = np.arange(len(x))[::-1]
+    inside = age < window
+    weight = 0.1 ** (age[inside] / window)
+    axes.scatter(x[~inside], y[~inside], s=8, facecolors="none", edgecolors="#CCCCCC", label="forgotten")
+    axes.scatter(x[inside], y[inside], s=12, color=BLACK, alpha=weight, linewidths=0)
+    axes.plot([], [], ".", color=BLACK, label="samples, as dark as their weight")
+
+
+def _law(axes: Axes, model: AGP, state: State, grid: np.ndarray) -> None:
+    prediction = model.predict(state, grid[:, None])
+    axes.fill_between(grid, *prediction.interval(0.95), color=SKY, alpha=0.35, linewidth=0, label="95 % interval")
+    axes.plot(grid, prediction.mean, color=BLUE, linewidth=1.6, label="mean")
+    points = state.U[: state.points, 0]
+    axes.plot(points, np.full(len(points), 0.03), "^", color=VERMILION, markersize=6, label="inducing points",
+              transform=axes.get_xaxis_transform(), clip_on=False)  # fmt: skip
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
+
+
+# ---- the tutorial: bikes ---------------------------------------------------------------------------------------------
+
+
+class Bikes:
+    """The rows of the tutorial, and what the default model said of them."""
+
+    def __init__(self) -> None:
+        bikes = load_bikes()
+        count = bikes["count"]
+        X = bikes[["temperature", "humidity", "windspeed", "sky", "workingday"]].copy()
+        for name, angle in (("day", bikes.index.hour / 24), ("week", bikes.index.dayofweek / 7)):
+            X[f"{name}, sine"], X[f"{name}, cosine"] = np.sin(2 * np.pi * angle), np.cos(2 * np.pi * angle)
+        for hours in (1, 2, 3, 24, 168):
+            X[f"{hours} h before"] = count.shift(freq=f"{hours}h").reindex(bikes.index)
+        self.count: pd.Series[Any] = count
+        self.prediction = Online().evaluate(X, count)
+        self.frame = self.prediction.to_frame(level=0.95)
+        self.naive = X[["1 h before", "168 h before"]].ffill()
+
+    def errors(self) -> pd.DataFrame:
+        """Errors of each forecast, from row FIRST on."""
+        means = pd.DataFrame(
+            {
+                "driftgp": self.frame["mean"],
+                "the hour before": self.naive["1 h before"],
+                "a week before": self.naive["168 h before"],
+            }
+        )
+        return means.sub(self.count, axis=0).iloc[FIRST:]
+
+    def orders(self) -> pd.DataFrame:
+        """Bikes made ready by each rule, from row FIRST on."""
+        share = SHORT / (SHORT + OVER)
+        return pd.DataFrame(
+            {
+                "quantile 0.8": self.prediction.quantile(share),
+                "mean": self.frame["mean"],
+                "mean + 20 %": 1.2 * self.frame["mean"],
+                "a week before": self.naive["168 h before"],
+            },
+            index=self.count.index,
+        ).iloc[FIRST:]
+
+    def costs(self) -> pd.Series[Any]:
+        """Mean cost per hour of each rule."""
+        missing = self.orders().rsub(self.count.iloc[FIRST:], axis=0)
+        return (SHORT * missing.clip(lower=0) + OVER * (-missing).clip(lower=0)).mean()
+
+
+def look(bikes: Bikes) -> Figure:
+    """Draw the file: two years of days, and two weeks of hours."""
+    figure = Figure(figsize=(9.0, 4.6), layout="constrained")
+    years, weeks = figure.subplots(2, 1)
+    daily = bikes.count.resample("D").sum()
+    years.plot(daily.index, daily, ".", color=GREY, markersize=3)
+    years.plot(daily.index, daily.rolling(28).mean(), color=BLUE)
+    years.set_title("bikes per day, and their mean over four weeks")
+    some = bikes.count.loc["2011-05-02":"2011-05-15"]
+    weeks.plot(some.index, some, color=BLACK, linewidth=1)
+    weeks.set_title("bikes per hour, two weeks from Monday, 2 May 2011")
+    for axes in (years, weeks):
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("bikes")
+    _dates(weeks)
+    return figure
+
+
+def forecasts(bikes: Bikes) -> Figure:
+    """Draw ten days of forecasts, each made one hour ahead."""
+    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+    axes = figure.subplots()
+    some = bikes.frame.loc["2012-09-03":"2012-09-12"]
+    axes.fill_between(some.index, some["low"], some["high"], color=SKY, alpha=0.45, linewidth=0, label="95 % interval")
+    axes.plot(some.index, some["mean"], color=BLUE, label="forecast, one hour ahead")
+    axes.plot(some.index, bikes.count[some.index], ".", color=BLACK, markersize=4, label="bikes hired")
+    axes.set_ylabel("bikes per hour")
+    _dates(axes)
+    figure.legend(loc="outside upper center", ncols=3)
+    return figure
+
+
+def errors(bikes: Bikes) -> Figure:
+    """Draw the error of each month beside naive forecasts, and the share of targets in the intervals."""
+    figure = Figure(figsize=(9.0, 4.6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    monthly = (bikes.errors() ** 2).resample("MS").mean() ** 0.5
+    for (name, rmse), (color, style) in zip(monthly.items(), LINES, strict=False):
+        above.plot(rmse.index, rmse, style, color=color, marker=".", label=str(name))
+    above.set_title("error per month (RMSE), bikes per hour")
+    above.set_ylim(bottom=0)
+    inside = bikes.count.between(bikes.frame["low"], bikes.frame["high"]).iloc[FIRST:]
+    share = 100 * inside.resample("MS").mean()
+    below.axhline(95, color=GREY, linewidth=1)
+    below.plot(share.index, share, color=BLUE, marker=".")
+    below.set_title("targets inside the 95 % interval, % per month")
+    below.set_ylim(85, 100)
+    figure.legend(*above.get_legend_handles_labels(), loc="outside right upper")
+    return figure
+
+
+def decision(bikes: Bikes) -> Figure:
+    """Draw what each rule makes ready on one day, and what it costs per hour over the two years."""
+    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+    day, bars = figure.subplots(1, 2, width_ratios=(3, 2))
+    orders = bikes.orders().loc["2012-09-05"]
+    hours = orders.index.hour
+    day.plot(hours, bikes.count[orders.index], ".", color=BLACK, label="bikes hired")
+    day.step(hours, orders["quantile 0.8"], where="mid", color=GREEN, label="made ready: quantile 0.8")
+    day.step(hours, orders["mean"], "--", where="mid", color=BLUE, label="made ready: mean")
+    day.set_title("Wednesday, 5 September 2012")
+    day.set_xlabel("hour")
+    day.set_ylabel("bikes")
+    figure.legend(*day.get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    costs = bikes.costs()
+    bars.barh(costs.index[::-1], costs[::-1], color=[GREY, GREY, BLUE, GREEN])
+    bars.bar_label(bars.containers[0], fmt="%.0f", padding=3)
+    bars.set_xlim(0, 1.15 * costs.max())
+    bars.set_title("cost per hour")
+    bars.grid(visible=False)
+    return figure
+
+
+def tomorrow(bikes: Bikes) -> Figure:
+    """Draw the next 24 hours from the end of 3 September 2012 on."""
+    past = bikes.count.loc[:"2012-09-03"]
+    forecaster = Forecaster(horizon=24)
+    forecaster.update(past)
+    week = past.iloc[-168:]
+    return fan_figure(week.index.to_numpy(), week.to_numpy(float), forecaster.forecast(), "bikes per hour")
+
+
+def _dates(axes: Axes) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+CONCEPTS: tuple[Callable[[], Figure], ...] = (forgetting, inducing)
+TUTORIAL: tuple[Callable[[Bikes], Figure], ...] = (look, forecasts, errors, decision, tomorrow)
+
+
+def main(folder: Path) -> None:
+    """Draw all of them, and print the figures of the tutorial."""
+    bikes = Bikes()
+    with mpl.rc_context(STYLE):
+        for draw in CONCEPTS:
+            draw().savefig(folder / f"concepts-{draw.__name__}.png", dpi=90)
+        for draw_bikes in TUTORIAL:
+            draw_bikes(bikes).savefig(folder / f"tutorial-{draw_bikes.__name__}.png", dpi=90)
+    print((bikes.errors() ** 2).mean() ** 0.5)
+    print(bikes.count.between(bikes.frame["low"], bikes.frame["high"]).iloc[FIRST:].mean())
+    print(bikes.costs())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
