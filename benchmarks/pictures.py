@@ -85,7 +85,8 @@ def _faded(axes: Axes, x: np.ndarray, y: np.ndarray, window: int = WINDOW) -> No
     inside = age < window
     weight = 0.1 ** (age[inside] / window)
     axes.scatter(x[~inside], y[~inside], s=8, facecolors="none", edgecolors="#CCCCCC", label="forgotten")
-    axes.scatter(x[inside], y[inside], s=12, color=BLACK, alpha=weight, linewidths=0)
+    shades = np.column_stack([np.zeros((len(weight), 3)), weight])  # black, as opaque as the weight
+    axes.scatter(x[inside], y[inside], s=12, c=shades, linewidths=0)
     axes.plot([], [], ".", color=BLACK, label="samples, as dark as their weight")
 
 
@@ -236,9 +237,9 @@ def tomorrow(bikes: Bikes) -> Figure:
 def _dates(axes: Axes) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    locator = AutoDateLocator()
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 CONCEPTS: tuple[Callable[[], Figure], ...] = (forgetting, inducing)
