@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftgp import AGP, FastAGP, bound, recommended
-from driftgp.diagnostics import Monitor, MonitorState, describe
+from driftgp.diagnostics import Monitor, MonitorState, describe, importance
 from driftgp.kernels import SE
 from driftgp.members import LastKMean
 from driftgp.predictions import Gaussian
@@ -233,3 +233,32 @@ def test_numbers_beyond_all_bounds_are_still_json():
 def test_refuses_settings_without_meaning(setting, message):
     with pytest.raises(ValueError, match=message):
         Monitor(**setting)
+
+
+# ---- importance ------------------------------------------------------------------------------------------------------
+
+
+def test_importance_is_the_weighted_relevance_of_the_members_that_have_one():
+    members = [AGP(SE(lengthscale=[1.0, 4.0]), inducing=3), AGP(SE(lengthscale=[2.0, 1.0]), inducing=3), LastKMean()]
+    model = Bank(members)
+    state = model.update(model.init(np.zeros((0, 2)), np.zeros(0)), noise(9, 2), noise(9))
+    told = model.summary(state)["members"]
+    assert "relevance" not in told[2]
+    total = sum(member["weight"] * np.array(member["relevance"]) for member in told[:2])
+    np.testing.assert_allclose(importance(state), total / total.sum(), rtol=1e-12)
+
+
+def test_importance_is_unknown_where_no_member_has_a_relevance():
+    model = LastKMean()
+    assert np.isnan(importance(model.init(np.zeros((0, 2)), np.zeros(0)))).all()
+
+
+def test_importance_follows_the_input_that_matters():
+    X = noise(900, 3)
+    y = np.where(np.arange(900) < 450, X[:, 0], X[:, 2]) + 0.1 * noise(900, seed=4)
+    model = recommended(X[:300], y[:300])
+    state = model.init(X[:300], y[:300])
+    assert importance(state).argmax() == 0
+    after = importance(model.update(state, X[300:], y[300:]))
+    assert after.argmax() == 2
+    assert after.sum() == pytest.approx(1.0)

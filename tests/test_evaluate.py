@@ -116,6 +116,16 @@ def test_watch_sees_the_state_before_each_sample(model, state):
     assert run.state.samples == 18
 
 
+def test_watching_now_and_then_sees_the_same_and_changes_no_prediction(model, state):
+    always = evaluate.prequential(model, state, X[12:], TARGET[12:], watch=noise_and_count)
+    sometimes = evaluate.prequential(model, state, X[12:], TARGET[12:], watch=noise_and_count, every=7)
+    for seen, all_seen in zip(sometimes.trace, always.trace, strict=True):
+        np.testing.assert_allclose(seen, all_seen[::7], rtol=1e-12)
+    np.testing.assert_allclose(sometimes.prediction.mean, always.prediction.mean, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="every"):
+        evaluate.prequential(model, state, X[12:], TARGET[12:], watch=noise_and_count, every=0)
+
+
 def test_two_halves_are_the_whole(model, state):
     whole = evaluate.prequential(model, state, X[12:], TARGET[12:])
     first = evaluate.prequential(model, state, X[12:21], TARGET[12:21])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from driftgp.data.predictions import Predictions, columns, from_answers
-from driftgp.plots_run import About, groups_figure, health_figure, run_figure, with_gaps
+from driftgp.plots_run import CURVES, About, groups_figure, health_figure, importance_figure, run_figure, with_gaps
 from driftgp.runner import Answer
 
 ABOUT = About("load", 0.95, "MW", warnings=["The forecasts are worse than persistence", "Rows go back in time"])
@@ -97,3 +97,27 @@ def test_a_picture_of_several_series_has_one_legend_and_a_unit():
     assert [text.get_text() for text in legend.get_texts()].count("drift alarm") == 1
     assert not any(legend.get_window_extent().overlaps(axes.get_tightbbox()) for axes in several.axes[:3])
     assert several.get_supylabel() == "load [MW]"
+
+
+def test_importance_of_every_input_is_in_the_picture():
+    shares = np.random.default_rng(0).dirichlet(np.ones(12), size=20)
+    names = [f"input {d}" for d in range(12)]
+    (axes,) = importance_figure(np.arange(20), shares, names, "load").axes
+    drawn = lines(axes)
+    assert len(drawn) == len(CURVES) + 1
+    assert np.sum([line.get_ydata() for line in drawn.values()], 0) == pytest.approx(1.0)  # nothing is left out
+    most = names[int(shares.mean(0).argmax())]
+    assert drawn[most].get_ydata() == pytest.approx(shares[:, names.index(most)])
+    with pytest.raises(ValueError, match="times × inputs"):
+        importance_figure(np.arange(20), shares.T, names)
+
+
+def test_the_gauges_are_those_of_the_member_that_weighs_most():
+    members = [
+        {"weight": 0.1, "inducing": 9, "inducing_in_use": 1},
+        {"weight": 0.9, "inducing": 40, "inducing_in_use": 7},
+    ]
+    weights = [0.0, 0.1, 0.2, 0.7]  # of voices, of which there are more than members
+    drawn = health_figure({"members": members, "weights": weights, "importance": {"temp": 1.0}}, [1.0, 2.0], "load")
+    texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
+    assert texts == ["7 of 40", "100.0%"]

@@ -668,6 +668,42 @@ def test_inspect_tells_the_members_of_the_default_apart(tmp_path):
     assert all(f"member {k}" in shown for k in (1, 2, 3))
 
 
+def test_inspect_says_what_the_default_has_learned(tmp_path):
+    (tmp_path / "table.csv").write_text(table(60))
+    run("table.csv", "--target", "y", "--lags", "2", "--warmup", "30", "--checkpoint", "run.ckpt")
+    facts = json.loads(CliRunner().invoke(cli.app, ["inspect", "run.ckpt", "--json"]).stdout)
+    assert list(facts["importance"].values()) == sorted(facts["importance"].values(), reverse=True)
+    assert sum(facts["importance"].values()) == pytest.approx(1.0)
+    assert set(facts["importance"]) == set(facts["inputs"])
+    assert sum(member["weight"] for member in facts["members"]) == pytest.approx(1.0)
+    assert set(facts["members"][0]["relevance"]) == set(facts["inputs"])
+    shown = CliRunner().invoke(cli.app, ["inspect", "run.ckpt"]).stdout
+    assert "importance of the inputs" in shown
+    assert "memory" in shown
+
+
+def test_the_importance_of_the_inputs_is_drawn(tmp_path):
+    (tmp_path / "table.csv").write_text(table(60))
+    told = run("table.csv", "--target", "y", "--lags", "2", "--warmup", "30", "--importance", "importance.png")
+    assert told.exit_code == 0, told.output
+    assert (tmp_path / "importance.png").read_bytes().startswith(PNG)
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (("--model", "persistence", "--warmup", "5"), "leave out --model"),
+        (("--warmup", "1000"), "smaller --warmup"),
+        (("--group", "x"), "leave out --group"),
+    ],
+)
+def test_importance_that_cannot_be_drawn_is_refused_with_a_remedy(tmp_path, monkeypatch, capsys, options, remedy):
+    (tmp_path / "table.csv").write_text(table(60))
+    said = refused(monkeypatch, capsys, "table.csv", "--target", "y", "--importance", "importance.png", *options)
+    assert remedy in " ".join(said.split())
+    assert not (tmp_path / "importance.png").exists()
+
+
 def test_inspect_refuses_a_checkpoint_of_0_1_by_name(tmp_path, monkeypatch, capsys, stopped):
     (tmp_path / "old.ckpt").write_bytes(stopped[:8] + (1).to_bytes(2, "little") + stopped[10:])
     monkeypatch.setattr(sys, "argv", ["driftgp", "inspect", "old.ckpt"])

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from driftgp.agp import AGP, FastAGP
     from driftgp.comparison import backtest
     from driftgp.defaults import recommended
+    from driftgp.diagnostics import importance
     from driftgp.engine import describe
     from driftgp.evaluate import prequential
     from driftgp.fleet import Fleet
@@ -22,6 +23,7 @@ __all__ = [
     "Online",
     "backtest",
     "describe",
+    "importance",
     "prequential",
     "recommended",
     "show_versions",
@@ -36,6 +38,7 @@ _MODULES = {
     "Online": "online",
     "backtest": "comparison",
     "describe": "engine",
+    "importance": "diagnostics",
     "prequential": "evaluate",
     "recommended": "defaults",
     "show_versions": "versions",

@@ -18,7 +18,7 @@ from driftgp.settings_json import portrait
 from driftgp.wrappers import Bank, Watched
 from driftgp.wrappers.holding import Holding
 
-__all__ = ["Monitor", "MonitorState", "describe"]
+__all__ = ["Monitor", "MonitorState", "describe", "importance"]
 
 # Counters that models and wrappers keep, by the name of the field.
 COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited", "guarded")
@@ -37,6 +37,36 @@ def describe(model: Model, state: State) -> dict[str, Any]:
     (1.0, 1, 1.0)
     """
     return _report(model, state.view)
+
+
+def importance(state: State) -> np.ndarray:
+    """How much each input matters to the model now: D shares that sum to 1 (all 0 where no input matters).
+
+    The mean Σ w_k r_kd of the members' relevances (`model.summary(state)`), weighted by their weights in the mixture,
+    divided by its sum over the inputs d. A relevance says how much a prediction changes with an input, by its
+    lengthscale and its linear part, in units in which every input has the same spread if the model standardises them.
+    Members without one, such as persistence, do not count. All shares are NaN if no member has a relevance.
+
+    As `watch` of `prequential` it gives the importance over time:
+
+    >>> from driftgp import AGP, prequential
+    >>> from driftgp.kernels import SE
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = X[:, 0]  # the second input does not matter
+    >>> model = AGP(SE(lengthscale=[1.0, 1.0]), inducing=20, window=60)
+    >>> state = model.init(X[:60], y[:60])
+    >>> run = prequential(model, state, X[60:], y[60:], watch=importance, every=100)
+    >>> run.trace.shape, bool((run.trace[:, 0] > 0.9).all())
+    ((4, 2), True)
+    """
+    summary = state.model.summary(state)
+    heard = [member for member in summary.get("members", [summary]) if "relevance" in member]
+    if not heard:
+        return np.full(state.layout.inputs, np.nan)
+    r = np.array([member["relevance"] for member in heard])  # K×D
+    w = np.array([member.get("weight", 1.0) for member in heard])
+    total = (w if np.sum(w) > 0.0 else np.ones_like(w)) @ r
+    return np.array(total / (np.sum(total) or 1.0))
 
 
 def _report(model: Any, view: Any) -> dict[str, Any]:

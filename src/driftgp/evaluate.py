@@ -20,7 +20,7 @@ class Run(NamedTuple):
 
     prediction: Forecast  # one step ahead, N (or N×P)
     state: State  # after the last sample
-    trace: Any  # what `watch` saw before each sample
+    trace: Any  # what `watch` saw, before each sample or each `every`-th
 
 
 def prequential(
@@ -30,6 +30,7 @@ def prequential(
     y: Any,
     elapsed: Any = None,
     watch: Callable[[State], Any] | None = None,
+    every: int = 1,
 ) -> Run:
     """Predict, then learn, sample after sample; the given state stays as it is.
 
@@ -51,8 +52,10 @@ def prequential(
         y: the target of each row; NaN where there is none.
         elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left out it
             follows from the DatetimeIndex of a frame; without one every row is one step after the one before.
-        watch: a function of the state, of a number, an array or a tuple of them, that is kept for every sample.
+        watch: a function of the state that gives a number, an array or a tuple of them. What it gives is kept.
+        every: samples from one call of `watch` to the next; the first call is before the first sample.
     """
+    every = checks.whole("every", every, 1)
     frames.same_index(X, y)
     read, intake = Intake().read(X)
     elapsed, _ = intake.elapsed(read, elapsed)
@@ -67,9 +70,10 @@ def prequential(
         forecasts = engine.run(stack, first, np.array([len(X)]), *rows)
     else:
         seen, made = [], []
-        for i in range(len(X)):
+        for i in range(0, len(X), every):
             seen.append(_copied(watch(state)))
-            made.append(engine.run(stack, first, np.array([1]), *(array[i : i + 1] for array in rows)))
+            part = [array[i : i + every] for array in rows]
+            made.append(engine.run(stack, first, np.array([len(part[0])]), *part))
         forecasts, trace = np.concatenate(made), _stacked(seen)
     prediction = Forecast(model, forecasts, flat=state.layout.outputs is None, solve=engine.solve)
     prediction.source = read.source

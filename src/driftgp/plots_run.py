@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftgp.extras import needs
-from driftgp.plots import BLACK, BLUE, GREEN, GREY, PURPLE, SKY, STYLE, VERMILION, Floats
+from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, ORANGE, PURPLE, SKY, STYLE, VERMILION, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 STRETCH = 24 * 10  # rows shown as they are
 PANELS = 40  # series shown at most
 FEW = 8  # series that have room in two columns
+BARS = 12  # inputs whose importance has a bar
+CURVES = (*LINES, (ORANGE, "-"), (SKY, "--"), (BLACK, ":"))  # inputs whose importance has a line
 _GAP = 2.5  # times the usual step: rows are missing
 
 
@@ -245,32 +247,82 @@ def health_figure(facts: Mapping[str, Any], targets: Sequence[float], name: str)
         from matplotlib.figure import Figure
 
     gauges = _gauges(facts)
+    shares = dict(list(facts.get("importance", {}).items())[:BARS])
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 2.2 + 0.42 * len(gauges)), layout="constrained")
-        top, bottom = figure.subplots(2, 1, height_ratios=(1.6, 0.3 * len(gauges) + 0.3))
+        heights = [1.6, 0.3 * len(gauges) + 0.3, *([0.22 * len(shares) + 0.3] if shares else [])]
+        figure = Figure(figsize=(9.0, 0.6 + 1.4 * sum(heights)), layout="constrained")
+        top, bottom, *rest = figure.subplots(len(heights), 1, height_ratios=heights)
         top.plot(np.arange(-len(targets), 0), targets, ".-", color=BLACK, markersize=4, linewidth=0.8)
         top.set_title(f"{_short(name)}: last targets, as far back as the inputs reach")
         top.set_xlabel("rows before the checkpoint")
-        for place, (_, share, text, fine) in enumerate(gauges):
-            length = min(max(share, 0.0), 1.0)
-            bottom.barh(place, length, color=GREEN if fine else VERMILION, height=0.6, alpha=0.75)
-            beside = length < 0.7  # else inside, at the bar's end
-            bottom.annotate(
-                text,
-                (length, place),
-                xytext=(4 if beside else -4, 0),
-                textcoords="offset points",
-                va="center",
-                ha="left" if beside else "right",
-            )
-        bottom.set_yticks(range(len(gauges)), [label for label, *_ in gauges])
-        bottom.set_xlim(0.0, 1.0)
-        bottom.set_xticks([])
-        bottom.tick_params(left=False)
-        bottom.grid(visible=False)
-        bottom.invert_yaxis()
+        _bars(bottom, [(label, share, text, GREEN if fine else VERMILION) for label, share, text, fine in gauges])
         bottom.set_title("Its health: an orange-red bar calls for a look")
+        for axes in rest:
+            _bars(axes, [(_short(name), share, f"{share:.1%}", BLUE) for name, share in shares.items()])
+            others = len(facts["importance"]) - len(shares)
+            axes.set_title(f"Importance of the inputs now{f', the first {len(shares)} of them' if others else ''}")
         _warnings_below(figure, facts.get("warnings", ()))
+    return figure
+
+
+def _bars(axes: Axes, bars: Sequence[tuple[str, float, str, str]]) -> None:
+    """Bars from 0 to 1 one below the other: label, length, text and colour of each."""
+    for place, (_, share, text, colour) in enumerate(bars):
+        length = min(max(share, 0.0), 1.0)
+        axes.barh(place, length, color=colour, height=0.6, alpha=0.75)
+        beside = length < 0.7  # else inside, at the bar's end
+        axes.annotate(
+            text,
+            (length, place),
+            xytext=(4 if beside else -4, 0),
+            textcoords="offset points",
+            va="center",
+            ha="left" if beside else "right",
+        )
+    axes.set_yticks(range(len(bars)), [label for label, *_ in bars])
+    axes.set_xlim(0.0, 1.0)
+    axes.set_xticks([])
+    axes.tick_params(left=False)
+    axes.grid(visible=False)
+    axes.invert_yaxis()
+
+
+def importance_figure(at: NDArray[Any], shares: Floats, names: Sequence[str], target: str = "target") -> Figure:
+    """Draw how much each input mattered over time: the largest ones as lines, the others as their sum.
+
+    Args:
+        at: times or row numbers, T.
+        shares: importance of each input at each of them, T×D (see `driftgp.importance`).
+        names: of the inputs, D.
+        target: name of what was predicted.
+    """
+    with needs("drawing", extra="cli"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+
+    if shares.shape != (len(at), len(names)):
+        raise ValueError(f"shares must have the shape {(len(at), len(names))}, times × inputs; got {shares.shape}")
+    order = np.argsort(-shares.mean(0), kind="stable")
+    alone = order[: len(CURVES)]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9.0, 4.6), layout="constrained")
+        axes = figure.subplots()
+        marker = "." if len(at) == 1 else ""
+        for place, (colour, style) in zip(alone, CURVES, strict=False):
+            label = _short(names[place])
+            axes.plot(at, shares[:, place], style, color=colour, linewidth=1.6, marker=marker, label=label)
+        if len(alone) < len(order):
+            rest = shares[:, order[len(alone) :]].sum(1)
+            label = f"{len(order) - len(alone)} others together"
+            axes.plot(at, rest, color=GREY, linewidth=1.2, marker=marker, label=label)
+        axes.set_ylim(0.0, None)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        axes.set_ylabel("share of the relevance of all inputs")
+        axes.set_title(f"{_short(target)}: importance of the inputs over time")
+        axes.set_xlabel("" if at.dtype.kind == "M" else "row")
+        axes.margins(x=0.01)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        _short_dates(axes, at)
     return figure
 
 
@@ -310,5 +362,4 @@ def _gauges(facts: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
 
 def _leading(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     """The facts of the member that weighs most, or those of the model itself if it has no members."""
-    members, weights = facts.get("members"), facts.get("weights")
-    return members[int(np.argmax(weights))] if members and weights else facts
+    return max(facts.get("members", [facts]), key=lambda member: float(member.get("weight", 0.0)))

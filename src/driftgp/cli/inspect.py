@@ -52,13 +52,25 @@ LABELS = {  # where a name alone does not say what a person on call should make 
     "limited": "wild values limited, by input",
     "guarded": "wild targets limited",
     "weights": "weights of the members",
+    "importance": "importance of the inputs, largest first",
+    "calibration": "intervals against the model's own, by level",
+    "memory": "memory in samples",
     "samples": "samples learned from",
     "skipped": "gradient steps skipped",
     "repaired": "factorisations repaired",
 }
 
 
-OF_A_MEMBER = ("half_life", "effective_samples", "window", "inducing_in_use", "noise", "kernel", "skipped")  # on screen
+OF_A_MEMBER = (  # on screen
+    "weight",
+    "memory",
+    "effective_samples",
+    "window",
+    "inducing_in_use",
+    "points",
+    "noise",
+    "skipped",
+)
 
 
 def inspect(
@@ -101,7 +113,7 @@ def _chosen(saved: Saved, group: str | None) -> str:
 
 
 def _facts(saved: Saved, key: str) -> dict[str, Any]:
-    from driftgp.diagnostics import describe
+    from driftgp.diagnostics import describe, importance
     from driftgp.runner.naive import NAMES, labels_of
 
     lane = saved.lanes[key]
@@ -116,7 +128,23 @@ def _facts(saved: Saved, key: str) -> dict[str, Any]:
     about = describe(lane.model, lane.state)
     for counts in {"filled", "limited"} & set(about):
         about[counts] = {name: count for name, count in zip(names, about[counts], strict=True) if count}
-    return facts | {"inputs": names, "unit_of_time": _unit(saved, lane)} | about
+    shares = dict(zip(names, importance(lane.state).tolist(), strict=True))
+    known = not any(map(math.isnan, shares.values()))
+    learned = _named(lane.model.summary(lane.state), names)
+    members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
+    facts |= {"inputs": names, "unit_of_time": _unit(saved, lane)}
+    facts |= {"importance": dict(sorted(shares.items(), key=lambda item: -item[1]))} if known else {}
+    return facts | about | learned | ({"members": members} if members else {})
+
+
+def _named(learned: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """What a model or its members have learned, with the relevance of each input by its name."""
+    named = {name: value for name, value in learned.items() if name not in ("model", "member")}
+    if "relevance" in named:
+        named["relevance"] = dict(zip(names, named["relevance"], strict=True))
+    if "members" in named:
+        named["members"] = [_named(member, names) for member in named["members"]]
+    return named
 
 
 def _unit(saved: Saved, lane: Lane) -> str:

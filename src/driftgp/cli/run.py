@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from driftgp.cli import console
+from driftgp.cli.importance import ImportanceTrace
 from driftgp.cli.options import (
     FILES,
     INPUTS,
@@ -38,6 +39,7 @@ from driftgp.cli.options import (
     Target,
     Time,
     TimeFormat,
+    picture,
 )
 
 if TYPE_CHECKING:
@@ -135,6 +137,12 @@ def run(
         ),
     ] = None,
     plot: Picture = None,
+    importance: Annotated[
+        Path | None,
+        typer.Option(
+            help="Picture of the importance of each input over time.", callback=picture, rich_help_panel=FILES
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -164,7 +172,7 @@ def run(
     chosen = {
         name: value
         for name, value in locals().items()
-        if name not in ("file", "output", "plot", "checkpoint", "every", "config", "summary", "as_json")
+        if name not in ("file", "output", "plot", "importance", "checkpoint", "every", "config", "summary", "as_json")
         and value is not None
     }
     from driftgp.data.rows import is_live
@@ -178,7 +186,10 @@ def run(
     settings = settings_from(given)
     if output is None and live:
         output = Path("-")
-    _one_part_each(file, output, {"--checkpoint": checkpoint, "--plot": plot, "--config": config})
+    if importance is not None and settings.group is not None:
+        raise ValueError("--importance draws one series: leave out --group, or give a file with one series")
+    pictures = {"--plot": plot, "--importance": importance}
+    _one_part_each(file, output, {"--checkpoint": checkpoint, **pictures, "--config": config})
     written = [path for path in (output, checkpoint) if path is not None and str(path) != "-"]
     began = clock.perf_counter()
     with (
@@ -186,7 +197,8 @@ def run(
         settings.open(file, growing=checkpoint is not None) as rows,
     ):
         job = _Job(settings, rows, live, file, output, checkpoint, every or (1 if live else EVERY), plot is not None)
-        job.run()
+        traced = None if importance is None else ImportanceTrace(job.runner)
+        job.run(None if traced is None else traced.see)
     for remark in rows.remarks:
         console.remark(remark)
     seconds = clock.perf_counter() - began
@@ -194,6 +206,8 @@ def run(
         job.print_summary(seconds, as_json=as_json)
     if plot is not None:
         job.draw(plot)
+    if importance is not None and traced is not None:
+        traced.draw(importance)
 
 
 def _ask_for_target(settings: Settings, file: str) -> None:
@@ -275,8 +289,11 @@ class _Job:
         if saved is not None:
             console.remark(f"resumed after {saved.rows} rows")
 
-    def run(self) -> None:
-        """Answer every row. An error leaves the last checkpoint as it is: the rows after it are read again."""
+    def run(self, see: Callable[[Answer], None] | None = None) -> None:
+        """Answer every row; `see` is called with the last answer of every block.
+
+        An error leaves the last checkpoint as it is: the rows after it are read again.
+        """
         from driftgp.data.rows import count_rows
 
         blocks = self.runner.blocks()
@@ -284,21 +301,28 @@ class _Job:
         try:
             if rows > self.at_first:
                 with console.progress(rows - self.at_first, "predicting") as report:
-                    self._through(blocks, report)
+                    self._through(blocks, report, see)
             else:
-                self._through(blocks, lambda _doing, _rows: None)
+                self._through(blocks, lambda _doing, _rows: None, see)
             self._save()
         finally:
             if self.journal is not None:
                 self.journal.close()
         self._finish()
 
-    def _through(self, blocks: Iterator[list[Answer]], report: Callable[[str, int], None]) -> None:
+    def _through(
+        self,
+        blocks: Iterator[list[Answer]],
+        report: Callable[[str, int], None],
+        see: Callable[[Answer], None] | None,
+    ) -> None:
         for answers in blocks:
             if self.journal is not None:
                 self.journal.write(answers)
             if self.kept is not None:
                 self.kept += answers
+            if see is not None:
+                see(answers[-1])
             if self.runner.rows - self.saved_at >= self.every:
                 self._save()
             report("predicting", len(answers))
