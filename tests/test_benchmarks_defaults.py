@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from river.linear_model import LinearRegression
 
-from benchmarks.defaults import bars, cases, disturbed, rivals, score, store, streams, tables
+from benchmarks.defaults import bars, cases, disturbed, ratios, rivals, score, store, streams, tables
 from benchmarks.defaults.streams import WARMUP, with_lags
 
 RNG = np.random.default_rng(0)
@@ -131,3 +131,15 @@ def test_figures_are_put_beside_those_that_are_kept(tmp_path, monkeypatch):
     store.add("rivals", "a", {"air": {"mse": 2.0}})
     assert store.read("rivals") == {"a": {"CT": {"mse": 1.0}, "air": {"mse": 2.0}}}
     assert store.read("nothing") == {}
+
+
+def test_ratios_are_of_root_mean_squares_and_leave_gaps_where_nothing_was_run():
+    base = {name: {"mse": 4.0} for name in streams.TEN}
+    found = {
+        bars.LIGHTGBM: base,
+        "medium": {name: {"mse": 1.0} for name in streams.TEN},
+        "persistence": {"metro": {"mse": 16.0}},
+    }
+    lines = ratios.markdown(found, list(ratios.COLUMNS)).splitlines()
+    assert lines[0] == "|  | driftgp | persistence |"
+    assert lines[2:4] == ["| metro | 0.50 | 2.00 |", "| bikes | 0.50 | – |"]

@@ -52,9 +52,10 @@ def main() -> None:
     for name in PART_NAMES if everything else chosen.part or ():
         part(name, chosen.effort, chosen.streams)
     if everything or chosen.tables:
-        from benchmarks.defaults import tables
+        from benchmarks.defaults import ratios, tables
 
         print(tables.write(chosen.page))
+        ratios.write()
 
 
 def measure(source: str, methods: Iterable[str], names: Iterable[str], follow: Callable[[str, str], Followed]) -> None:

@@ -19,12 +19,17 @@ NOTHING = "–"
 def write(page: Path) -> str:
     """Put the tables between the marks of a page; the page without marks stays as it is."""
     text = markdown()
-    before = page.read_text(encoding="utf-8")
-    if BEGIN not in before or END not in before:
-        raise ValueError(f"{page} has no lines {BEGIN!r} and {END!r}: put them where the tables belong")
-    head, _, rest = before.partition(BEGIN)
-    page.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    between(page, BEGIN, END, text)
     return text
+
+
+def between(page: Path, begin: str, end: str, text: str) -> None:
+    """Put a text between two marks of a page."""
+    before = page.read_text(encoding="utf-8")
+    if begin not in before or end not in before:
+        raise ValueError(f"{page} has no lines {begin!r} and {end!r}: put them where the tables belong")
+    head, _, rest = before.partition(begin)
+    page.write_text(f"{head}{begin}\n\n{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 def markdown() -> str:
