@@ -272,11 +272,15 @@ class Anchored(Model):
         state.span = min(state.fresh, state.rows, max(self.ring - self.ring // 4, 1))
         state.first = state.rows - state.span
         state.due = state.rows + min(max(state.fresh // 2, _FEWEST), _LONGEST)
+        self._take_points(state)
+        descent.begin(state.fit, state.theta, _FIRST_POINTS if state.points == 0 else _LATER_POINTS)
+        state.stage, state.at = FACTOR, 0
+
+    def _take_points(self, state: AnchoredState) -> None:
+        """Points to come: the first rows of the sample."""
         state.next_points = min(self.points, self._sampled(state))
         state.next_Z[...] = 0.0
         state.next_Z[:, : state.next_points] = self._sample(state, 0, state.next_points)[0].T
-        descent.begin(state.fit, state.theta, _FIRST_POINTS if state.points == 0 else _LATER_POINTS)
-        state.stage, state.at = FACTOR, 0
 
     def _sampled(self, state: AnchoredState) -> int:
         """Rows of the fit."""
@@ -295,9 +299,7 @@ class Anchored(Model):
         if not FACTOR <= state.stage <= FINISH:  # after a fit the points are there
             state.span = min(state.fresh, state.rows, self.ring)
             state.first = state.rows - state.span
-            state.next_points = min(self.points, self._sampled(state))
-            state.next_Z[...] = 0.0
-            state.next_Z[:, : state.next_points] = self._sample(state, 0, state.next_points)[0].T
+            self._take_points(state)
             state.fit.theta[...] = state.theta
         state.stage = PLACE
         state.refresh = state.rows + self.refresh
