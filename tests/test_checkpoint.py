@@ -430,7 +430,7 @@ INNER = "inner.inner.inner.inner.inner."
         ("inner.inner.inner.scale", 0.0, "scale must be finite and positive"),
         ("inner.inner.offset", np.nan, "offset must be finite"),
         ("inner.seen", 2, "seen must be 0 or 1"),
-        ("monitor.scored", -1, "counters of the monitor must not be negative"),
+        ("monitor.scored", -1, "scored of the monitor must not be negative"),
     ],
 )
 def test_numbers_that_no_step_could_have_left_are_refused_by_name(path, value, message):
@@ -519,3 +519,12 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch, moment):
         files.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_monitor_of_an_earlier_release_is_refused_with_what_differs():
+    described = plain(Watched(SMALL))
+    described["monitor"] |= {"slack": 0.4, "threshold": 15.0}
+    with pytest.raises(
+        ValueError, match=r"Monitor.*must be forgetting, lags; got .*slack, threshold.* another release"
+    ):
+        rebuilt(described)

@@ -1,4 +1,4 @@
-"""What a person on call reads must be true, and an alarm must mean something."""
+"""What a person on call reads must be true."""
 
 import json
 from typing import Any
@@ -58,47 +58,14 @@ def test_autocorrelation_is_that_of_the_residuals():
     np.testing.assert_allclose(np.ravel(monitor.report(last)["autocorrelation"]), [0.7, 0.49, 0.343], atol=0.04)
 
 
-def test_a_model_that_is_right_raises_no_alarm():
-    """20 streams of 2000 samples: a false alarm is expected once in about 10⁵."""
-    assert sum(int(followed(noise(2000, seed=seed))["alarms"][-1]) for seed in range(20)) <= 2
-
-
-@pytest.mark.parametrize("change", [lambda y: 2.0 * y, lambda y: y + 2.0, lambda y: 10.0 * y])
-def test_a_change_raises_an_alarm_soon_and_only_then(change):
-    y = noise(600)
-    y[300:] = change(y[300:])
-    state = followed(y)
-    assert state["alarms"][299] == 0
-    assert 300 < state["alarmed"][350] <= 345
-
-
-def test_no_single_outlier_raises_an_alarm():
+def test_no_single_outlier_makes_the_figures_infinite():
     y = noise(500)
     y[[0, 200]] = 1e8, 1e200
     with np.errstate(all="ignore"):
         state = followed(y)
-    assert state["alarms"][230] == 0
-    assert np.all(np.isfinite(state["usual"]))
-
-
-def test_an_outlier_at_the_start_does_not_blind_it():
-    y = np.where(np.arange(1000) < 500, 1.0, 3.0) * noise(1000)
-    y[0] = 1e12
-    assert 500 < followed(y)["alarmed"][-1] <= 550
-
-
-@pytest.mark.parametrize("std", [0.2, 5.0])
-def test_intervals_that_are_always_wrong_are_no_drift(std):
-    """The score is compared with what is usual, not with what it should be: that is what residual_square is for."""
-    assert followed(noise(3000), std=std)["alarms"][-1] <= 1
-
-
-def test_after_an_alarm_what_is_usual_is_learned_anew():
-    y = np.where(np.arange(2000) < 300, 1.0, 3.0) * noise(2000)
-    state = followed(y)
-    assert state["alarms"][350] == 1
-    assert state["alarms"][-1] <= 2
-    assert state["usual"][-1] < state["usual"][299] - 2.0
+    for name in state.dtype.names or ():
+        assert np.all(np.isfinite(state[name])), name
+    assert state["score"][230] > state["score"][199] - 1.0
 
 
 def test_nothing_is_scored_where_nothing_was_observed():
@@ -228,7 +195,7 @@ def test_numbers_beyond_all_bounds_are_still_json():
 
 @pytest.mark.parametrize(
     ("setting", "message"),
-    [({"forgetting": 0.0}, "forgetting must lie in"), ({"threshold": -1.0}, "threshold"), ({"lags": 0}, "lags")],
+    [({"forgetting": 0.0}, "forgetting must lie in"), ({"lags": 0}, "lags")],
 )
 def test_refuses_settings_without_meaning(setting, message):
     with pytest.raises(ValueError, match=message):

@@ -59,7 +59,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "bounded by a guess": lambda: Bounded(Bank([agp(), LastKMean(k=2)]), low=-0.9, high=1.1, slack=0.3, leak=0.02),
     "bounds beyond units": lambda: Calibrated(Bounded(Standardize(Within(agp()), adapt=0.97), low=6.99, high=7.02)),
     "bounds within units": lambda: Standardize(Bounded(agp(), low=-1.0, slack=0.1), adapt=0.97),
-    "watched": lambda: Watched(agp(), Monitor(lags=3, threshold=1.5, slack=0.0)),
+    "watched": lambda: Watched(agp(), Monitor(lags=3, forgetting=0.9)),
     "bank": lambda: Bank(
         [*memories(0.9, 0.99), LastKMean(), agp(window=12, inducing=4)], corrected=(1, 2), prior=(1, 2, 3, 4)
     ),
@@ -275,7 +275,7 @@ def test_a_target_beyond_all_bounds_leaves_the_weights_finite():
         ("bounded", "slack", -1.0),
         ("bounded", "low", np.inf),
         ("calibrated", "log_weights", np.nan),
-        ("watched", "monitor.alarms", -1),
+        ("watched", "monitor.scored", -1),
         ("bank", "weights", np.inf),
         ("bank", "window_1.cursor", 12),
         ("bank", "member_2.cursor", -1),
@@ -339,7 +339,7 @@ def any_model(rng: np.random.Generator, depth: int) -> Any:
         Standardize(held, adapt=float(rng.uniform(0.8, 1.0))),
         Within(held),
         CarryForward(held),
-        Watched(held, Monitor(lags=int(rng.integers(1, 4)), threshold=2.0)),
+        Watched(held, Monitor(lags=int(rng.integers(1, 4)))),
         Calibrated(held, symmetric=bool(rng.integers(2)), rate=0.02),
     )[kind - 2]
 

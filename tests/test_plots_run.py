@@ -70,8 +70,8 @@ def test_legends_are_beside_the_data(figure):
 def test_alarms_are_marked_on_every_panel(figure):
     when = np.datetime64("2024-01-01", "us") + 180 * np.timedelta64(1, "h")
     for axes in figure.axes:
-        assert lines(axes)["drift alarm"].get_xdata()[0] == when
-        assert "drift alarm" in [text.get_text() for text in axes.get_legend().get_texts()]
+        assert lines(axes)["alarm"].get_xdata()[0] == when
+        assert "alarm" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def test_an_alarm_of_any_kind_is_found_in_the_flags():
@@ -94,7 +94,7 @@ def test_a_picture_of_several_series_has_one_legend_and_a_unit():
     )
     several.draw_without_rendering()
     (legend,) = several.legends
-    assert [text.get_text() for text in legend.get_texts()].count("drift alarm") == 1
+    assert [text.get_text() for text in legend.get_texts()].count("alarm") == 1
     assert not any(legend.get_window_extent().overlaps(axes.get_tightbbox()) for axes in several.axes[:3])
     assert several.get_supylabel() == "load [MW]"
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from driftgp import checkpoint, cli
+from driftgp.alarms import KINDS
 from driftgp.data import predictions
 from driftgp.data.rows import csv_rows, open_rows
 from driftgp.defaults import recommended
@@ -653,6 +654,33 @@ def test_inspect_says_what_a_run_has_come_to(file, tmp_path):
     assert facts["scored"] == facts["run_predicted"] == 52
     assert (tmp_path / "health.png").read_bytes().startswith(PNG)
     assert "rows read" in CliRunner().invoke(cli.app, ["inspect", "run.ckpt"]).stdout
+
+
+def test_inspect_and_run_tell_of_the_same_alarms(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.normal(size=900) + 20.0 * (np.arange(900) > 600), rng.normal(size=900)])  # x leaves its range
+    text = "".join(f"{x:.4f},{y:.4f}\n" for x, y in rows.T)
+    (tmp_path / "jump.csv").write_text("x,y\n" + text)
+    command = [
+        "--target",
+        "y",
+        "--model",
+        "mean",
+        "--missing",
+        "skip",
+        "--checkpoint",
+        "run.ckpt",
+        "--output",
+        "out.csv",
+    ]
+    run("jump.csv", *command)
+    with (tmp_path / "out.csv").open(encoding="utf-8") as lines:
+        flagged = [place for place, row in enumerate(csv.DictReader(lines)) if "alarm" in row["flags"]]
+    facts = json.loads(CliRunner().invoke(cli.app, ["inspect", "run.ckpt", "--json"]).stdout)
+    assert facts["run_alarms"] == len(flagged) > 0
+    assert facts["since_alarm"] == 900 - flagged[-1]
+    assert set(facts["evidence"]) == set(KINDS)
+    assert 0.0 <= max(facts["evidence"].values()) < 1.0
 
 
 def test_inspect_tells_the_members_of_the_default_apart(tmp_path):

@@ -270,7 +270,7 @@ def test_the_summary_says_how_the_file_was_read_and_what_was_left_out():
         in told
     )
     assert "Left out station (text with 13 different values)" in told
-    assert "MW; drift alarms" in told
+    assert "MW; alarms" in told
 
 
 def test_figures_are_for_people():

@@ -136,6 +136,7 @@ class Alarms:
         self.call = call
         D = len(self.inputs)
         self.rows = 0
+        self.last: int | None = None  # the row of the last alarm
         self._tracks = [_Track() for _ in range(self.horizon)]
         self._recent = np.zeros((_RECENT, D + 1))  # inputs and scores of the last rows
         self._low, self._high, self._scale = np.full(D, np.inf), np.full(D, -np.inf), np.ones(D)
@@ -154,9 +155,16 @@ class Alarms:
             if self.call is not None:
                 self.call(alarm)
         if found:  # what comes now is the new normal
+            self.last = row
             for each in self._tracks:
                 each.restart()
         return found
+
+    @property
+    def evidence(self) -> dict[Kind, float]:
+        """How near each kind is to an alarm, M / c: 1 raises it."""
+        means = np.max([track.means() for track in self._tracks], 0) / (len(KINDS) * self.patience)
+        return dict(zip(KINDS, means.tolist(), strict=True))
 
     # ---- inputs ------------------------------------------------------------------------------------------------------
 
@@ -219,6 +227,7 @@ class Alarms:
         """All that is needed to go on, as JSON holds it."""
         return {
             "rows": self.rows,
+            "last": self.last,
             "tracks": [track.to_json() for track in self._tracks],
             "recent": self._recent.tolist(),
             "range": [self._low.tolist(), self._high.tolist()],
@@ -231,6 +240,7 @@ class Alarms:
         if len(tracks) != self.horizon:
             raise ValueError(f"tracks must be {self.horizon} of the alarms' detectors; got {len(tracks)}")
         self.rows = int(_array(stored["rows"], (), np.int64))
+        self.last = None if stored["last"] is None else int(_array(stored["last"], (), np.int64))
         for track, own in zip(self._tracks, tracks, strict=True):
             track.restore(own)
         self._recent = _array(stored["recent"], (_RECENT, D + 1))
@@ -271,7 +281,11 @@ class _Track:
         self.W = np.maximum(self.W + log_e, 0.0)
         if self.M.max() < threshold:
             return []
-        return [kind for k, kind in enumerate(KINDS) if self.M[_PARTS[k] : _PARTS[k + 1]].mean() >= threshold]
+        return [kind for kind, M in zip(KINDS, self.means(), strict=True) if M >= threshold]
+
+    def means(self) -> np.ndarray:
+        """M of each kind: the mean of its parts."""
+        return np.add.reduceat(self.M, _PARTS[:-1]) / np.diff(_PARTS)
 
     def says(self, kind: Kind) -> tuple[float, int, str]:
         """M of a kind, where its strongest part says that the change began, and its direction."""

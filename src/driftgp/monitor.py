@@ -1,4 +1,4 @@
-"""Following predictions as they are scored: is the model right, and did something just change?"""
+"""Following predictions as they are scored: are the residuals those of a model that is right?"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +9,10 @@ from driftgp import checks
 from driftgp.predictions import Prediction
 from driftgp.records import View, floats, number, whole
 
-# No alarm before so many scores: until then nobody knows what is usual.
-_USUAL = 30
 # A score is taken to be at most so many nats below that of the forecast's mean: one wild target is one bad score.
 _WORST = 20.0
 # A residual counts as at most so many standard deviations.
 _FARTHEST = 1e6
-# Log scores that all but agree are taken to spread by this much (those of a normal law by 0.71).
-_LEAST_SPREAD = 0.5
 
 
 class MonitorState(View):
@@ -30,27 +26,15 @@ class MonitorState(View):
     square: np.ndarray = floats("P")
     products: np.ndarray = floats("lags", "P")  # of residuals so many samples apart
     score: float = number()  # mean log score of late
-    usual: float = number()  # mean log score since the last alarm
-    variance: float = number()  # of it
-    since: int = whole()  # scores since the last alarm
-    shortfall: float = number()  # Page–Hinkley statistic, in standard deviations of the log score
-    alarms: int = whole()
-    alarmed: int = whole()  # `scored` at the last alarm; 0 before the first
 
 
 @dataclass(frozen=True)
 class Monitor:
-    """Standardised residuals, their running mean, square and autocorrelation, and a drift alarm on the log score.
+    """Standardised residuals, and their running mean, square, autocorrelation and log score.
 
     With e = (y − mean)/std and running means of memory 1/(1 − γ), a model that is right has mean 0, square 1 and no
-    autocorrelation. The alarm is Page and Hinkley's test for a fall of the log score s_t below s̄, its mean since the
-    last alarm, in units of its standard deviation d:
-
-        g ← max(0, g + (s̄ − s_t)/d − slack),   alarm if g > threshold,   then g = 0 and s̄ and d start anew
-
-    A score counts as no lower than 20 nats below that of the forecast's own mean, and one sample for a quarter of the
-    threshold at most, so that a single outlier raises no alarm. A model that is right has a false alarm in about 10⁵
-    samples; errors that are suddenly twice as large raise one after about 18, three times as large after 10.
+    autocorrelation. A log score counts as no lower than 20 nats below that of the forecast's own mean, so that a single
+    outlier does not hide all others. That something has changed is for `driftgp.alarms` to say.
 
     >>> from driftgp.predictions import Gaussian
     >>> monitor = Monitor()
@@ -63,21 +47,15 @@ class Monitor:
 
     Args:
         forgetting: γ of the running means.
-        slack: fall of the log score, in standard deviations, that is not worth an alarm.
-        threshold: accumulated fall, in standard deviations, that raises it.
         lags: autocorrelations at 1, 2, …, lags samples.
     """
 
     forgetting: float = 0.99
-    slack: float = 0.4
-    threshold: float = 15.0
     lags: int = 1
 
     def __post_init__(self) -> None:
         """Check the settings."""
         checks.between("forgetting", self.forgetting, 0.0, 1.0)
-        checks.between("slack", self.slack, 0.0, np.inf, open_low=False)
-        checks.between("threshold", self.threshold, 0.0, np.inf)
         checks.whole("lags", self.lags, 1)
 
     def init(self, outputs: int = 1) -> MonitorState:
@@ -99,21 +77,6 @@ class Monitor:
         state.products += (residual * state.before - state.products) / weight
         state.score += (score - state.score) / weight
         state.scored += 1
-        self._test(state, score)
-
-    def _test(self, state: MonitorState, score: float) -> None:
-        """One step of Page and Hinkley's test."""
-        most = self.threshold / 4.0
-        since = state.since + 1
-        fall = state.usual - score if state.since > 0 else 0.0
-        standardised = min(max(fall / max(state.variance**0.5, _LEAST_SPREAD), -most), most)
-        shortfall = max(state.shortfall + standardised - self.slack, 0.0) if since > _USUAL else 0.0
-        state.usual = state.usual - fall / since if since > 1 else score
-        state.variance = (1.0 - 1.0 / since) * (state.variance + fall * fall / since) if since > 1 else 0.0
-        alarm = shortfall > self.threshold
-        state.since, state.shortfall = (0, 0.0) if alarm else (since, shortfall)
-        if alarm:
-            state.alarms, state.alarmed = state.alarms + 1, state.scored
 
     def report(self, state: MonitorState) -> dict[str, Any]:
         """What the state says, in plain numbers."""
@@ -125,9 +88,4 @@ class Monitor:
             "residual_square": state.square.tolist(),
             "autocorrelation": ((state.products - state.mean**2) / spread).tolist(),
             "log_score": state.score,
-            "usual_log_score": state.usual,
-            "shortfall": state.shortfall,
-            "shortfall_for_alarm": self.threshold,
-            "alarms": state.alarms,
-            "since_alarm": state.scored - state.alarmed if state.alarms else None,
         }

@@ -178,7 +178,7 @@ def _warnings_below(figure: Figure, warnings: Sequence[str]) -> None:
 def _alarms(axes: Axes, shown: Predictions) -> None:
     """A line at each alarm, the first of them with a name."""
     for place, at in enumerate(shown.at[shown.alarm]):
-        axes.axvline(at, color=PURPLE, linestyle=":", linewidth=1.4, label=None if place else "drift alarm")
+        axes.axvline(at, color=PURPLE, linestyle=":", linewidth=1.4, label=None if place else "alarm")
 
 
 def _last_known(shown: Predictions, horizon: int) -> Floats:
@@ -354,9 +354,11 @@ def _gauges(facts: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
                 abs(autocorrelation) < 0.4,
             ),
         ]
-        danger = facts["shortfall"] / facts["shortfall_for_alarm"]
+        kind = max(facts["evidence"], key=facts["evidence"].__getitem__)
+        danger = facts["evidence"][kind]
         since = "" if facts["since_alarm"] is None else f", the last {facts['since_alarm']} rows ago"
-        gauges.append(("way to a drift alarm", danger, f"{danger:.0%}; {facts['alarms']} so far{since}", danger < 0.5))
+        text = f"{danger:.0%} ({kind}); {facts['run_alarms']} so far{since}"
+        gauges.append(("way to an alarm", danger, text, danger < 0.5))
     return gauges
 
 

@@ -175,7 +175,8 @@ def _made(kind: Any, settings: dict[str, Any]) -> Any:
     """One part, by its own constructor."""
     names = {field.name for field in fields(kind)}
     if set(settings) != names:
-        raise ValueError(f"they must be {', '.join(sorted(names))}; got {', '.join(sorted(settings))}")
+        found = ", ".join(sorted(settings))
+        raise ValueError(f"they must be {', '.join(sorted(names))}; got {found}, which may be of another release")
     for name, value in settings.items():
         if name in _KINDS and not isinstance(value, _KINDS[name]):
             raise ValueError(f"{name} must be a {_KINDS[name].__name__}; got {_short(value)}")

@@ -35,6 +35,11 @@ def old_agp(*args: Any, natural: float | None = None, restart: bool = True, **op
     return AGP(*args, **options)
 
 
+def old_monitor(*, slack: float, threshold: float, **options: Any) -> Monitor:
+    """A monitor of 0.1, which also had a test for a fall of the log score."""
+    return Monitor(**options)
+
+
 def old_bank(*_: Any, **__: Any) -> Any:
     """A bank of 0.1, which mixed its members by dynamic model averaging."""
     raise Gone("a bank mixes by soft Bayes and stacking now, and the default is another bank")
@@ -47,7 +52,7 @@ NAMES: dict[str, Any] = {
     "CarriedAGP": lambda **options: AGP(**options, step="carried"),
     "recommended": old_bank,
     "Bank": old_bank,
-    "Monitor": Monitor,
+    "Monitor": old_monitor,
     **{name: getattr(kernels, name) for name in ("SE", "Matern12", "Matern32", "Matern52", "RationalQuadratic")},
     **{name: getattr(kernels, name) for name in ("Periodic", "Linear", "Constant")},
     **{name: getattr(wrappers, name) for name in ("Calibrated", "CarryForward", "Standardize", "Watched", "Within")},
@@ -143,8 +148,9 @@ def _renamed(**places: str) -> Callable[[Any, np.ndarray, Leaves], None]:
 
 
 def _watched(model: Watched, record: np.ndarray, leaves: Leaves) -> None:
-    for name, leaf in below(leaves, "monitor").items():
-        record["monitor"][name][...] = leaf
+    before = below(leaves, "monitor")
+    for name in record["monitor"].dtype.names:
+        record["monitor"][name][...] = before[name]
     fill(model.model, record["inner"], below(leaves, "inner"))
 
 

@@ -34,16 +34,14 @@ LABELS = {  # where a name alone does not say what a person on call should make 
     "run_mae_season_2": "MAE of the seasonal naive forecast, longer season",
     "run_missing": "rows without a target",
     "run_carried": "rows with a gap in an input",
-    "alarms": "drift alarms",
+    "run_alarms": "alarms",
     "unit_of_time": "unit of time (the usual time between rows)",
     "residual": "last residual, in standard deviations",
     "residual_mean": "mean residual of late (right: 0)",
     "residual_square": "mean squared residual of late (right: 1)",
     "autocorrelation": "autocorrelation of residuals (right: 0)",
     "log_score": "log score of late",
-    "usual_log_score": "log score since the last alarm",
-    "shortfall": "way to the next alarm",
-    "shortfall_for_alarm": "an alarm comes at",
+    "evidence": "evidence of a change, by kind (an alarm comes at 1)",
     "since_alarm": "rows since the last alarm",
     "time_constant": "time constant, in units of time",
     "half_life": "half-life, in units of time",
@@ -121,7 +119,7 @@ def _facts(saved: Saved, key: str) -> dict[str, Any]:
     named = labels_of([lane.naive.seasons or ()])
     unknown = {f"{kind}_{name}" for kind in ("rmse", "mae") for name in NAMES if name not in named}
     summary = lane.scores.summary().items()
-    facts |= {f"run_{name}": value for name, value in summary if name != "alarms" and name not in unknown}
+    facts |= {f"run_{name}": value for name, value in summary if name not in unknown}
     if lane.model is None or lane.state is None:
         return facts | {"model": "not started", "warmup_rows": len(lane.batch)}
     names = list(lane.features.names)
@@ -132,6 +130,8 @@ def _facts(saved: Saved, key: str) -> dict[str, Any]:
     known = not any(map(math.isnan, shares.values()))
     learned = _named(lane.model.summary(lane.state), names)
     members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
+    last = lane.alarms.last
+    facts |= {"evidence": lane.alarms.evidence, "since_alarm": None if last is None else lane.alarms.rows - last}
     facts |= {"inputs": names, "unit_of_time": _unit(saved, lane)}
     facts |= {"importance": dict(sorted(shares.items(), key=lambda item: -item[1]))} if known else {}
     return facts | about | learned | ({"members": members} if members else {})

@@ -151,7 +151,7 @@ class Summary:
         counts = [f"{self.pace}: {total['predicted']} predicted", *(f"{n} {what}" for what, n in gaps.items() if n)]
         intervals = (
             f"{total['coverage']:.1%} of the targets lie in their {self.settings.level:.0%} interval; "
-            f"mean width {figure(total['width'])}{unit}; drift alarms: {total['alarms']}"
+            f"mean width {figure(total['width'])}{unit}; alarms: {total['alarms']}"
         )
         notes = [("Intervals", intervals if total["predicted"] else "–"), ("Rows", ", ".join(counts))]
         notes.append(("Inputs", self._inputs()))

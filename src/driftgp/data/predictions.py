@@ -121,7 +121,7 @@ class Predictions:
     low: Floats
     high: Floats
     actual: Floats
-    alarm: NDArray[np.bool_]  # whether the drift alarm was raised
+    alarm: NDArray[np.bool_]  # whether an alarm was raised
 
     def of(self, group: str) -> Predictions:
         """Rows of one group."""

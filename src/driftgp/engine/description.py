@@ -118,7 +118,7 @@ def _watched(model: Any) -> Iterable[Any]:
     monitor = model.monitor
     if _name(monitor) != "driftgp.monitor.Monitor":
         raise Unknown(type(monitor).__name__)
-    return monitor.lags, monitor.forgetting, monitor.slack, monitor.threshold
+    return monitor.lags, monitor.forgetting
 
 
 def _naive(model: Any) -> Iterable[Any]:

@@ -11,7 +11,6 @@ from driftgp.defaults import Effort, recommended
 from driftgp.expressions import parse_kernel
 from driftgp.members import LastKMean, Persistence
 from driftgp.model import Model
-from driftgp.monitor import Monitor
 from driftgp.runner.settings import DEFAULT, Named, Settings
 from driftgp.wrappers import Calibrated, CarryForward, Standardize, Watched
 
@@ -33,8 +32,7 @@ def build_model(settings: Settings, X: np.ndarray, y: np.ndarray, forgetting: fl
         model: Model = recommended(X, y, horizon=settings.horizon, effort=effort)
     else:
         model = _named(settings, X.shape[1], forgetting)
-    # forecasts h rows ahead are wrong h at a time: what is news to the monitor comes h times over
-    return Watched(model, Monitor(threshold=settings.horizon * Monitor().threshold))
+    return Watched(model)
 
 
 def _named(settings: Settings, inputs: int, forgetting: float | None) -> Model:
@@ -46,7 +44,7 @@ def _named(settings: Settings, inputs: int, forgetting: float | None) -> Model:
         model = CarryForward(model)
     if not settings.calibrate:
         return model
-    # and a tracker of the spread would take one error for h of them, and waver
+    # forecasts h rows ahead are wrong h at a time: a tracker of the spread would take one error for h, and waver
     return Calibrated(model) if settings.horizon == 1 else Calibrated(model, gains=(0.0,))
 
 

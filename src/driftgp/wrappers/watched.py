@@ -5,9 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp import forecasts
 from driftgp.monitor import Monitor, MonitorState
-from driftgp.predictions import Prediction
 from driftgp.records import View, part
 from driftgp.wrappers.holding import Holding
 
@@ -25,7 +23,7 @@ class WatchedState(View):
 class Watched(Holding):
     """Hold a model, score each of its predictions before it learns from the sample, and keep a `Monitor` of the scores.
 
-    The predictions are the held model's own; each one's record also has the number of alarms so far.
+    The predictions are the held model's own.
 
     >>> from driftgp import AGP
     >>> model = Watched(AGP(inducing=3, window=8))
@@ -46,25 +44,13 @@ class Watched(Holding):
         sizes = {"P": outputs, "lags": self.monitor.lags}
         return WatchedState.dtype(**sizes, inner=self.model.record_dtype(inputs, outputs))
 
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: the held model's, and the number of alarms so far."""
-        return forecasts.layout(outputs, ("alarms", np.int64), ("inner", self.model.forecast_dtype(outputs)))
-
-    def law(self, made: np.ndarray) -> Prediction:
-        """The held model's law."""
-        return self.model.law(made["inner"])
-
     def start(self, state: WatchedState, X: np.ndarray, y: np.ndarray) -> None:
         """Start the held model; the warm-up batch is not scored."""
         self.model.start(state.inner, X, y)
 
     def forecast(self, state: WatchedState, X: np.ndarray) -> np.ndarray:
         """Forecast of the held model."""
-        held = self.model.forecast(state.inner, X)
-        dtype = self.forecast_dtype(held["mean"].shape[1])
-        made = forecasts.records(dtype, held["mean"], held["variance"], held["noise"])
-        made["alarms"], made["inner"] = state.monitor.alarms, held
-        return made
+        return self.model.forecast(state.inner, X)
 
     def joint(self, state: WatchedState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model."""
@@ -74,21 +60,19 @@ class Watched(Holding):
         self, state: WatchedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Score the forecast, then let the held model learn."""
-        known = self.model.forecast(state.inner, x[None]) if forecast is None else forecast["inner"]
+        known = self.model.forecast(state.inner, x[None]) if forecast is None else forecast
         self.monitor.update(state.monitor, self.model.law(known), y)
         self.model.learn(state.inner, x, y, elapsed, known)
 
     def check(self, state: WatchedState) -> None:
-        """Refuse counters that are negative and scores that are not finite."""
+        """Refuse a negative count and scores that are not finite."""
         monitor = state.monitor
-        if min(monitor.scored, monitor.since, monitor.alarms, monitor.alarmed) < 0:
-            raise ValueError("counters of the monitor must not be negative")
-        if monitor.scored < max(monitor.since, monitor.alarmed):
-            raise ValueError("scored must be no less than since and alarmed")
+        if monitor.scored < 0:
+            raise ValueError("scored of the monitor must not be negative")
         numbers = (monitor.residual, monitor.before, monitor.mean, monitor.square, monitor.products)
-        scalars = (monitor.weight, monitor.score, monitor.usual, monitor.variance, monitor.shortfall)
+        scalars = (monitor.weight, monitor.score)
         if not all(np.all(np.abs(score) < _LARGEST) for score in (*numbers, scalars)):
             raise ValueError(f"scores of the monitor must be finite, and smaller than {_LARGEST:g}")
-        if min(monitor.weight, monitor.variance, monitor.shortfall, monitor.square.min()) < 0.0:
-            raise ValueError("weight, variance, shortfall and square of the monitor must not be negative")
+        if min(monitor.weight, monitor.square.min()) < 0.0:
+            raise ValueError("weight and square of the monitor must not be negative")
         self.model.check(state.inner)

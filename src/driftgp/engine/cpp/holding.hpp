@@ -70,7 +70,11 @@ class Transparent : public Holding {
     using Holding::Holding;
 
   public:
-    void declare_forecast(Layout &forecast) override { held->declare_forecast(forecast); }
+    void declare_forecast(Layout &forecast) override {
+        size_t start = forecast.size;
+        held->declare_forecast(forecast);
+        told = forecast.size - start;
+    }
     double to_normal(const double *made, int p, double y) const override { return held->to_normal(made, p, y); }
     double from_normal(const double *made, int p, double z) const override { return held->from_normal(made, p, z); }
     double log_prob(const double *made, int p, double y) const override { return held->log_prob(made, p, y); }
