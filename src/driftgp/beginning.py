@@ -16,7 +16,7 @@ class Rows(NamedTuple):
 
     X: np.ndarray  # N×D
     y: Any  # N×P
-    elapsed: Any  # N
+    elapsed: Any  # N; of rows that are kept, the spans of time behind it
 
     def part(self, rows: slice) -> "Rows":
         """Some of them."""
@@ -103,7 +103,10 @@ class Default:
 
 
 class Buffer:
-    """The first rows of a stream, kept until they are enough to choose a model by; never more than that."""
+    """The first rows of a stream, kept until they are enough to choose a model by; never more than that.
+
+    Kept are codes and spans of time: which inputs and how many steps they are, later rows may tell.
+    """
 
     def __init__(self, first: int, columns: int, outputs: int) -> None:
         """Keep up to `first` rows."""
@@ -132,11 +135,6 @@ class Buffer:
         other = Buffer(len(self._rows.X), self._rows.X.shape[1], self._rows.y.shape[1])
         other.extend(self.rows)
         return other
-
-    def in_steps_of(self, before: float, now: float) -> None:
-        """Change the unit of time: the typical step of the stream was `before`."""
-        if before != now:
-            self.rows.elapsed[...] *= before / now
 
     def to_json(self) -> dict[str, Any]:
         """The rows, as JSON can hold them."""

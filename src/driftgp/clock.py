@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import frames
+from driftgp import checks, frames
 from driftgp.frames import Column
 
 # So many steps from one time to a later one decide which is typical; from then on it stays.
@@ -18,19 +18,36 @@ class Step(NamedTuple):
     size: float = 1.0
     fixed: bool = False
 
-    def after(self, passed: np.ndarray) -> "Step":
-        """The step once these spans of time were seen as well; NaN and 0 tell nothing."""
-        if self.fixed:
-            return self
-        seen = (*self.seen, *passed[passed > 0.0][: ENOUGH - len(self.seen)].tolist())
-        if not seen:
-            return self
-        size, fixed = float(np.median(seen)), len(seen) == ENOUGH
-        return Step(() if fixed else seen, size, fixed)
+    def after(self, spans: np.ndarray) -> tuple["Spans", "Step"]:
+        """Spans with the step as it is known at each of them, and the step once all of them were seen.
 
-    def of(self, passed: np.ndarray) -> np.ndarray:
-        """Spans in units of the step; NaN, before the first row, is one of them."""
-        return np.where(np.isnan(passed), 1.0, passed / self.size)
+        NaN and 0 tell nothing of the step.
+        """
+        sizes, seen, fixed = np.full(len(spans), self.size), self.seen, self.fixed
+        if not fixed:
+            for i in np.flatnonzero(spans > 0.0)[: ENOUGH - len(seen)].tolist():
+                seen = (*seen, float(spans[i]))
+                sizes[i:] = np.median(seen)
+            fixed = len(seen) == ENOUGH
+        size = float(sizes[-1]) if len(sizes) else self.size
+        return Spans(spans, sizes), Step(() if fixed else seen, size, fixed)
+
+
+class Spans(NamedTuple):
+    """Time that passed before each of N rows; NaN, as before the first one, means one step."""
+
+    spans: np.ndarray
+    steps: np.ndarray  # the typical step, as it was known by then
+
+    @property
+    def elapsed(self) -> np.ndarray:
+        """The same in units of the typical step."""
+        return in_steps(self.spans, self.steps)
+
+
+def in_steps(spans: np.ndarray, step: np.ndarray | float) -> np.ndarray:
+    """Spans in units of a step; NaN is one of them."""
+    return np.where(np.isnan(spans), 1.0, spans / step)
 
 
 class Clock(NamedTuple):
@@ -38,16 +55,17 @@ class Clock(NamedTuple):
 
     >>> clock = Clock()
     >>> hours = frames.times("time", np.array(["2024-01-01T00", "2024-01-01T01", "2024-01-01T04"], "datetime64[h]"))
-    >>> clock.passed(hours)[0].tolist()
-    [1.0, 0.5, 1.5]
+    >>> spans, clock = clock.passed(hours)
+    >>> spans.elapsed.tolist()  # by the third row, the typical step is two hours
+    [1.0, 1.0, 1.5]
     """
 
     last: float | None = None
     zoned: bool | None = None
     step: Step = Step()
 
-    def passed(self, times: Column) -> tuple[np.ndarray, "Clock"]:
-        """Time from row to row, N, and the clock after these rows; refuses times that are missing or run backwards."""
+    def passed(self, times: Column) -> tuple[Spans, "Clock"]:
+        """Time from row to row, and the clock after these rows; refuses times that are missing or run backwards."""
         now = np.asarray(times.values, np.float64)
         missing = np.isnan(now)
         if missing.any():
@@ -63,24 +81,26 @@ class Clock(NamedTuple):
                 f"time must not run backwards; row {row} has {times.shown(now[row])} after {times.shown(before)}: "
                 f"sort the rows, or leave out those that came too late"
             )
-        step = self.step.after(spans)
-        return step.of(spans), Clock(float(now[-1]) if len(now) else self.last, times.zoned, step)
+        passed, step = self.step.after(spans)
+        return passed, Clock(float(now[-1]) if len(now) else self.last, times.zoned, step)
 
-    def elapsed(self, given: Any) -> tuple[Any, "Clock"]:
-        """What the user gives as `elapsed`: numbers as they are, spans of time in units of the typical step."""
-        spans = frames.times("elapsed", given)
+    def given(self, elapsed: Any, shape: tuple[int, ...]) -> tuple[Spans, "Clock"]:
+        """What the user gives as `elapsed` of rows of this shape: numbers of steps, or spans of time."""
+        spans = frames.times("elapsed", elapsed)
         if spans is None:
-            return frames.targets(given), self
+            numbers = np.atleast_1d(checks.elapsed(frames.targets(elapsed), shape))
+            return Spans(numbers * self.step.size, np.full(len(numbers), self.step.size)), self
         if spans.kind != "spans":
             raise ValueError(f"elapsed must be numbers or spans of time (such as index.diff()); got {spans.kind}")
-        step = self.step.after(spans.values)
-        units = step.of(spans.values)
         missing = np.isnan(spans.values)
         if missing[1:].any():
             raise ValueError(
                 f"elapsed must not be missing after the first row; it is in row {int(missing[1:].argmax()) + 1}"
             )
-        return (units if np.ndim(given) else units[0]), self._replace(step=step)
+        known = np.where(missing, 0.0, spans.values)
+        checks.elapsed(known if np.ndim(elapsed) else known[0], shape)
+        passed, step = self.step.after(np.broadcast_to(spans.values, shape or (1,)))
+        return passed, self._replace(step=step)
 
     def skipped(self, rows: int) -> "Clock":
         """The clock after rows without a time: each is one step after the one before."""

@@ -3,6 +3,7 @@
 number, bool    one input; true is 1, false is 0
 text            one input for each category: 1 where the row has it, else 0. A category that was not there in the
                 first rows has 0 in all of them, and a missing one has NaN, as a missing number has
+nothing yet     one input, which is NaN. The first value that comes decides whether the column holds numbers or text
 time            none: the column named as the time, or a DatetimeIndex, says how far apart the rows are
 """
 
@@ -41,46 +42,73 @@ class Columns:
     """
 
     names: tuple[str, ...]
-    categories: tuple[tuple[str, ...] | None, ...]  # of each column; None for numbers
+    categories: tuple[tuple[str, ...] | None, ...]  # of each column; None for numbers, () where nothing has come yet
     time: str | None = None  # the column that is the time
 
     @classmethod
     def of(cls, table: Table, time: str | None = None) -> "Columns":
         """The columns of the first rows of a stream."""
+        return cls.named(table, time).grown(table, len(table))
+
+    @classmethod
+    def named(cls, table: Table, time: str | None = None) -> "Columns":
+        """The columns of a table by their names, before any of its rows."""
         names = tuple(name for name in table.columns if name != time)
         if not names:
             raise ValueError("X must have at least one column besides the time: name the inputs")
-        categories = tuple(() if _usable(table.columns[name]).kind == "text" else None for name in names)
-        return cls(names, categories, time).grown(table)
+        return cls(names, ((),) * len(names), time)
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """What each input of the model is."""
         pairs = zip(self.names, self.categories, strict=True)
         return tuple(
-            name if known is None else input_name(name, category)
-            for name, known in pairs
-            for category in known or ("",)
+            input_name(name, category) if category else name for name, known in pairs for category in known or ("",)
         )
 
     @property
     def width(self) -> int:
         """D, the number of inputs."""
-        return sum(1 if known is None else max(len(known), 1) for known in self.categories)
+        return sum(len(known or ("",)) for known in self.categories)
 
     @property
     def plain(self) -> bool:
-        """Whether every column is one input."""
-        return all(known is None for known in self.categories)
+        """Whether no column has categories."""
+        return not any(self.categories)
 
-    def grown(self, table: Table) -> "Columns":
-        """The columns with an input for each category that comes first in these rows, as long as there are few."""
+    def grown(self, table: Table, rows: int | None = None) -> "Columns":
+        """The columns once these rows have come.
+
+        Args:
+            table: the rows.
+            rows: how many of them may bring categories, as long as there are few; then those that a column declares
+                are known too. None: no category is added.
+        """
         self._check(table)
         grown = tuple(
-            None if known is None else self._with_more(known, table.columns[name])
+            self._with_more(known, table.columns[name], rows)
             for name, known in zip(self.names, self.categories, strict=True)
         )
         return self if grown == self.categories else replace(self, categories=grown)
+
+    def stages(self, before: "Columns", codes: np.ndarray) -> list[tuple[int, "Columns"]]:
+        """Rows of codes N×C at which a category comes first, and the columns as they are known from there on.
+
+        >>> before, after = Columns(("sky",), (("clear",),)), Columns(("sky",), (("clear", "rain"),))
+        >>> [(row, known.inputs) for row, known in after.stages(before, np.array([[0.0], [0.0], [1.0], [0.0]]))]
+        [(2, ('sky = clear', 'sky = rain'))]
+        """
+        first = np.array([[len(known or ()) for known in before.categories]])
+        numbers = np.array([not known for known in self.categories])
+        come = np.where(numbers | np.isnan(codes), -1.0, codes).astype(int) + 1
+        counts = np.maximum.accumulate(np.concatenate([first, come]))
+        news = np.flatnonzero(np.diff(counts, axis=0).any(axis=1))
+        return [(row, self._among(counts[row + 1])) for row in news.tolist()]
+
+    def _among(self, counts: np.ndarray) -> "Columns":
+        """The columns with the first so many categories of each."""
+        pairs = zip(self.categories, counts.tolist(), strict=True)
+        return replace(self, categories=tuple(known and known[:count] for known, count in pairs))
 
     def codes(self, table: Table) -> np.ndarray:
         """Numbers as they are and categories by their number, N×C; refuses columns that are not those of the start."""
@@ -128,9 +156,15 @@ class Columns:
             if known is None and column.kind == "text" and any(value is not None for value in column.values):
                 raise ValueError(f"column {name!r} must hold numbers, as at the start; got {_example(column)!r}")
 
-    def _with_more(self, known: tuple[str, ...], column: Column) -> tuple[str, ...]:
-        if len(known) >= MOST:
+    def _with_more(self, known: tuple[str, ...] | None, column: Column, rows: int | None) -> tuple[str, ...] | None:
+        """Categories of a column once these rows have come."""
+        if known is None or len(known) >= MOST:
             return known
+        if not known and column.kind == "numbers":
+            return known if column.empty else None
+        if rows is None:
+            return known
+        column = column.head(rows)
         new = dict.fromkeys([*column.categories, *(value for value in _labels(column) if value is not None)])
         grown = (*known, *(value for value in new if value not in known))
         if len(grown) > MOST:
@@ -161,6 +195,9 @@ def _usable(column: Column) -> Column:
 def _coded(column: Column, known: tuple[str, ...] | None) -> np.ndarray:
     if known is None:
         return np.asarray(column.values, np.float64) if column.kind == "numbers" else np.full(len(column), np.nan)
+    if not known:  # a text among values that never came has none of their categories
+        values = column.values if column.kind == "numbers" else [None if v is None else 0.0 for v in column.values]
+        return np.array(values, np.float64)
     places = {value: float(place) for place, value in enumerate(known)}
     return np.array([np.nan if value is None else places.get(value, _UNSEEN) for value in _labels(column)])
 
@@ -173,10 +210,9 @@ def _labels(column: Column) -> list[str | None]:
 
 
 def _expanded(code: np.ndarray, known: tuple[str, ...] | None) -> np.ndarray:
-    if known is None:
+    if not known:
         return code
-    places = np.arange(max(len(known), 1))
-    return np.where(np.isnan(code)[:, None], np.nan, (code[:, None] == places).astype(np.float64))
+    return np.where(np.isnan(code)[:, None], np.nan, (code[:, None] == np.arange(len(known))).astype(np.float64))
 
 
 def _example(column: Column) -> Any:

@@ -58,9 +58,9 @@ def prequential(
     every = checks.whole("every", every, 1)
     frames.same_index(X, y)
     read, intake = Intake().read(X)
-    elapsed, _ = intake.elapsed(read, elapsed)
+    spans, _ = intake.elapsed(read, elapsed)
     X = checks.inputs("X", intake.expanded(read.codes), state.layout.inputs, gaps=state.layout.gaps)
-    rows = checked_rows(state.layout, X, frames.targets(y), elapsed)
+    rows = checked_rows(state.layout, X, frames.targets(y), spans.elapsed)
     if model.as_they_are:
         warn_of_units(*rows[:2])
     state = state.of(model).copy()

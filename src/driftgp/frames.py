@@ -4,7 +4,7 @@ Frames are read with narwhals, of the extra ``driftgp[frames]``. Dicts and array
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -30,6 +30,15 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def head(self, rows: int) -> "Column":
+        """The same for the first rows."""
+        return replace(self, values=self.values[:rows])
+
+    @property
+    def empty(self) -> bool:
+        """Whether no value is there."""
+        return bool(np.isnan(self.values).all()) if self.kind == "numbers" else not any(map(_there, self.values))
 
     def shown(self, value: Any) -> Any:
         """A value as people write it."""
@@ -178,6 +187,10 @@ def _of_values(name: str, values: Sequence[Any]) -> Column:
                 raise ValueError(f"column {name!r} must hold values of one kind; got {first!r} and {odd[0]!r}")
             return read(name, values)
     return Column(name, "other", values)
+
+
+def _there(value: Any) -> bool:
+    return value is not None
 
 
 def _missing(value: Any) -> bool:

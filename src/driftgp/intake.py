@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftgp import checks, frames
-from driftgp.clock import Clock, Step
+from driftgp.beginning import Rows
+from driftgp.clock import Clock, Spans, Step, in_steps
 from driftgp.columns import Columns
 from driftgp.frames import Column, Source
 
@@ -17,6 +18,7 @@ class Read(NamedTuple):
     """Rows of any form, read."""
 
     codes: np.ndarray  # N×C, or C for one row; not checked yet
+    before: Columns | None = None  # what was known of the columns before the first of these rows
     times: Column | None = None
     source: Source | None = None
 
@@ -28,12 +30,13 @@ class Intake(NamedTuple):
     columns: Columns | None = None  # None while rows come as arrays
     clock: Clock = Clock()
 
-    def read(self, x: Any, *, grow: bool = False, timed: bool = True) -> tuple[Read, "Intake"]:
+    def read(self, x: Any, *, grow: int | None = None, timed: bool = True) -> tuple[Read, "Intake"]:
         """Rows (an array, a dict, a frame) as codes, and what is known of their form from then on.
 
         Args:
             x: the rows.
-            grow: whether categories that are new get an input.
+            grow: how many of the rows may bring categories, which then get an input each. None: all of them where the
+                columns are not known yet, and none afterwards.
             timed: whether the times of the rows matter; a prediction needs none.
         """
         table = frames.table(x)
@@ -45,12 +48,25 @@ class Intake(NamedTuple):
                 )
             return Read(checks.real("X", x)), self
         if self.columns is None:
-            columns = Columns.of(table, self.time)
+            known = Columns.named(table, self.time)
+            grow = len(table) if grow is None else grow
         else:
-            columns = self.columns.grown(table) if grow else self.columns
+            known = self.columns
+        columns = known.grown(table, grow)
         codes = columns.codes(table)
-        read = Read(codes[0] if table.single else codes, columns.times(table) if timed else None, table.source)
+        before = columns if grow is None else known.grown(table, 0)
+        times = columns.times(table) if timed else None
+        read = Read(codes[0] if table.single else codes, before, times, table.source)
         return read, self._replace(columns=columns)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a category may yet come: there is text, or a column of which no value has come."""
+        return self.columns is not None and any(known is not None for known in self.columns.categories)
+
+    def inputs(self, kept: Rows, step: float) -> Rows:
+        """Rows that were kept, as a model takes them now that the typical step is known to be so long."""
+        return kept._replace(X=self.expanded(kept.X), elapsed=in_steps(kept.elapsed, step))
 
     def expanded(self, codes: np.ndarray) -> np.ndarray:
         """The inputs of a model, N×D (or D), for codes."""
@@ -59,18 +75,29 @@ class Intake(NamedTuple):
         X = self.columns.expanded(np.atleast_2d(codes))
         return X if codes.ndim == 2 else X[0]
 
-    def elapsed(self, read: Read, given: Any) -> tuple[Any, "Intake"]:
+    def stages(self, before: Columns | None, codes: np.ndarray) -> list[tuple[int, "Intake"]]:
+        """Rows (of codes N×C) at which the columns become known otherwise, and the form from each of them on.
+
+        The first is row 0. No row is to be seen with categories that come after it.
+        """
+        if self.columns is None or before is None:
+            return [(0, self)]
+        news = self.columns.stages(before, codes)
+        first = [] if news and news[0][0] == 0 else [(0, before)]
+        return [(row, self._replace(columns=columns)) for row, columns in (*first, *news)]
+
+    def elapsed(self, read: Read, given: Any) -> tuple[Spans, "Intake"]:
         """Time since the row before, for each row: as given, by the rows' own times, or one step each."""
         rows = len(read.codes) if read.codes.ndim == 2 else 1
         if given is not None:
-            passed, clock = self.clock.elapsed(given)
+            passed, clock = self.clock.given(given, read.codes.shape[:-1])
             if read.times is not None and rows:
                 clock = clock._replace(last=float(read.times.values[-1]), zoned=read.times.zoned)
         elif read.times is None:
-            passed, clock = 1.0, self.clock.skipped(rows)
+            clock = self.clock.skipped(rows)
+            passed = Spans(np.full(rows, np.nan), np.full(rows, clock.step.size))
         else:
             passed, clock = self.clock.passed(read.times)
-            passed = passed if read.codes.ndim == 2 else passed[0]
         return passed, self._replace(clock=clock)
 
     # ---- files -------------------------------------------------------------------------------------------------------

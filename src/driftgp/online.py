@@ -6,17 +6,17 @@ import threading
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp import checkpoint, checks, frames
-from driftgp.beginning import Buffer, Default, Given, Plan, Rows, Start
+from driftgp.beginning import FIRST, Buffer, Default, Given, Plan, Rows, Start
 from driftgp.defaults import Effort, Support
 from driftgp.files import write_atomically
 from driftgp.frames import Source
-from driftgp.intake import Intake
+from driftgp.intake import Intake, Read
 from driftgp.model import Layout, Model, State, checked_inputs, checked_rows, warn_of_units
 from driftgp.predictions import Forecast, Prediction, joined
 
@@ -43,7 +43,7 @@ class Online:
 
     Rows are arrays, dicts, or rows and frames of pandas, polars and others (with ``driftgp[frames]``). Columns with
     names are checked at every call: they may come in another order, but none may be missing or new. Numbers and bools
-    are one input each; text is one input per category, those of the first rows (see `driftgp.columns`). Times in a
+    are one input each; text is one input per category, those of the first 400 rows (see `driftgp.columns`). Times in a
     DatetimeIndex, or in the column `time`, say how far apart rows are, in units of the typical step.
 
     >>> online = Online()
@@ -243,24 +243,22 @@ class Online:
         y = frames.targets(y)
         with self._lock:
             begins = self._state is None or self._buffer is not None
-            read, intake = self._intake.read(x, grow=begins)
-            elapsed, intake = intake.elapsed(read, elapsed)
+            read, intake = self._intake.read(x, grow=self._growing(warm=warm) if begins else None)
+            spans, intake = intake.elapsed(read, elapsed)
             X = intake.expanded(read.codes)
             layout = self._layout_for(X, y) if begins else self._layout
-            rows = Rows(*checked_rows(layout, X, y, elapsed))
+            rows = Rows(*checked_rows(layout, X, y, spans.elapsed if X.ndim == 2 else spans.elapsed[0]))
             if len(rows.X) == 0:
                 return [], None
             # everything is in order: from here on things change
             if self._doubtful:
                 warn_of_units(rows.X, rows.y)
                 self._doubtful = False
-            if self._buffer is not None:
-                self._buffer.in_steps_of(self._intake.clock.step.size, intake.clock.step.size)
-            self._keep(intake)
             made: list[Forecast] = []
             if begins:
-                codes = rows._replace(X=read.codes.reshape(len(rows.X), -1))
-                made, rows = self._begin(layout, rows, codes, asked=asked, warm=warm)
+                kept = Rows(read.codes.reshape(len(rows.X), -1), rows.y, spans.spans)
+                made, rows = self._begin(_First(layout, rows, kept, spans.steps, read, intake), asked=asked, warm=warm)
+            self._keep(intake)
             if len(rows.X):
                 made.append(self._run(rows))
             return made, read.source
@@ -289,40 +287,62 @@ class Online:
             return Layout(X.shape[-1], _outputs(X, checks.real("y", y)), self._start.gaps)
         return self._layout if self._intake.columns is None else replace(self._layout, inputs=X.shape[-1])
 
-    def _begin(
-        self, layout: Layout, rows: Rows, codes: Rows, *, asked: bool, warm: bool
-    ) -> tuple[list[Forecast], Rows]:
+    def _growing(self, *, warm: bool) -> int | None:
+        """How many of the next rows may bring categories; None for all of them."""
+        if self._buffer is not None:
+            return self._buffer.missing
+        return self._start.first or (None if warm else FIRST)
+
+    def _begin(self, new: "_First", *, asked: bool, warm: bool) -> tuple[list[Forecast], Rows]:
         """Learn from rows until the first ones are complete; what was predicted of them, and the rows that are left."""
-        first = len(rows.X) if warm and self._start.first == 0 else self._start.first
-        buffer = Buffer(first, codes.X.shape[1], layout.columns) if self._buffer is None else self._buffer
-        before = buffer.rows
-        count = min(buffer.missing, len(rows.X))
-        buffer.extend(codes.part(slice(count)))
-        plan = self._planned(layout, buffer.rows) if warm or buffer.missing == 0 else None
+        buffer = self._buffer
+        if buffer is None:
+            first = self._start.first or (len(new.rows.X) if warm else FIRST if new.intake.unsettled else 0)
+            buffer = Buffer(first, new.kept.X.shape[1], new.layout.columns)
+        before, count = buffer.count, min(buffer.missing, len(new.rows.X))
+        buffer.extend(new.kept.part(slice(count)))
+        plan, first_rows = None, new.intake.inputs(buffer.rows, new.steps[max(count - 1, 0)])
+        if warm or (buffer.missing == 0 and self._start.first):
+            plan = self._planned(new.layout, first_rows)
         made: list[Forecast] = []
-        if count and (plan is None or asked or plan == self._plan):
-            self._meanwhile(layout, before)
-            made = [self._run(rows.part(slice(count)))]
+        if plan is None or (count and (asked or plan == self._plan)):
+            made = self._meanwhile(new, buffer, before, asked=asked)
         if plan is not None and plan != self._plan:
-            self._adopt(plan.start(layout, self._as_inputs(buffer.rows)), plan)
+            self._adopt(plan.start(new.layout, first_rows), plan)
         self._buffer = None if buffer.missing == 0 else buffer
-        self._keep(self._intake)
-        return made, rows.part(slice(count, None))
+        return made, new.rows.part(slice(count, None))
 
-    def _planned(self, layout: Layout, codes: Rows) -> Plan:
+    def _planned(self, layout: Layout, rows: Rows) -> Plan:
         """The model that these rows choose."""
-        plan = self._start.plan(self._as_inputs(codes).X, codes.y if layout.outputs is not None else codes.y[:, 0])
-        return plan._replace(warmup=min(plan.warmup, len(codes.X)))
+        plan = self._start.plan(rows.X, rows.y if layout.outputs is not None else rows.y[:, 0])
+        return plan._replace(warmup=min(plan.warmup, len(rows.X)))
 
-    def _meanwhile(self, layout: Layout, before: Rows) -> None:
-        """Have a model at work that fits the rows; where it starts anew, it learns from those that came before."""
-        if self._state is None or self._layout != layout:
-            plan = self._start.meanwhile(np.zeros((0, layout.inputs)), np.zeros((0, *layout.target_shape)))
-            plan = plan._replace(warmup=min(plan.warmup, len(before.X)))
-            self._adopt(plan.start(layout, self._as_inputs(before)), plan)
+    def _meanwhile(self, new: "_First", buffer: Buffer, before: int, *, asked: bool) -> list[Forecast]:
+        """Predict and learn from the rows that the buffer has from `before` on, with no more than was known at each.
 
-    def _as_inputs(self, codes: Rows) -> Rows:
-        return codes._replace(X=self._intake.expanded(codes.X))
+        A category that is new is one input more. Its first row is predicted without; then the model starts anew, and
+        learns again from the rows that came before.
+        """
+        made, count = [], buffer.count - before
+        stages = new.intake.stages(new.read.before, new.kept.X[:count])
+        for (row, form), end in zip(stages, [*(row for row, _ in stages[1:]), count], strict=True):
+            unlike = self._state is not None and form.columns != self._intake.columns
+            if unlike and asked:
+                made.append(self._run(Rows(self._intake.expanded(new.kept.X[row : row + 1]), None, None)))
+            layout = new.layout if form.columns is None else replace(new.layout, inputs=form.columns.width)
+            if self._state is None or self._layout != layout:
+                rows = form.inputs(buffer.rows.part(slice(before + row)), new.steps[row])
+                plan = self._start.meanwhile(np.zeros((0, layout.inputs)), np.zeros((0, *layout.target_shape)))
+                plan = plan._replace(warmup=min(plan.warmup, len(rows.X)))
+                self._adopt(plan.start(layout, rows), plan)
+            self._keep(form)
+            rows = new.rows.part(slice(row, end))._replace(X=form.expanded(new.kept.X[row:end]))
+            if unlike:
+                self._run(rows.part(slice(1)))
+                rows = rows.part(slice(1, None))
+            if len(rows.X):
+                made.append(self._run(rows))
+        return made
 
     def _adopt(self, state: State, plan: Plan | None = None) -> None:
         """Have a model at work on this state from now on."""
@@ -403,6 +423,17 @@ class Online:
 
 
 _KIND = "online"
+
+
+class _First(NamedTuple):
+    """Rows that come while a stream begins."""
+
+    layout: Layout  # once all of them have come
+    rows: Rows  # as a model with this layout takes them
+    kept: Rows  # as a buffer keeps them
+    steps: np.ndarray  # the typical step as it is known at each of them
+    read: Read
+    intake: Intake  # once all of them have come
 
 
 def _outputs(X: np.ndarray, y: np.ndarray) -> int | None:

@@ -71,8 +71,10 @@ class Clock:
         last[key] = at  # of several assignments the last one holds
         passed = passed[np.argsort(order)]
         dated = column.kind == "times"
-        step = self.step.after(passed) if dated else self.step
-        return Passed(step.of(passed), last, dated, step)
+        if not dated:
+            return Passed(np.where(np.isnan(passed), 1.0, passed), last, dated, self.step)
+        spans, step = self.step.after(passed)
+        return Passed(spans.elapsed, last, dated, step)
 
     def accept(self, passed: Passed, keys: list[Key]) -> None:
         """Remember the rows of a call that was in order."""
