@@ -28,6 +28,7 @@ class Driver:
     def __init__(self, folder: Path) -> None:
         program = ROOT / "examples" / "spark_stream.py"
         with (folder / "log").open("a") as log:
+            self.log = Path(log.name)
             self.process = subprocess.Popen(
                 [sys.executable, program, folder, "--files=0"],
                 stdout=subprocess.PIPE,
@@ -47,7 +48,7 @@ class Driver:
 
     def end(self) -> None:
         self.process.communicate()
-        assert self.process.returncode == 0
+        assert self.process.returncode == 0, self.log.read_text()[-5000:]
 
 
 def committed(folder: Path) -> int:
@@ -64,7 +65,8 @@ def unplan(folder: Path) -> None:
     checkpoint, number = folder / "checkpoint", str(committed(folder))
     written = folder / "predictions" / "_spark_metadata" / number
     if not written.exists():  # else the micro-batch is further than that
-        (checkpoint / "offsets" / number).unlink(missing_ok=True)
+        for name in (number, f".{number}.crc"):
+            (checkpoint / "offsets" / name).unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module")
