@@ -178,6 +178,15 @@ def test_a_first_input_near_0_is_no_scale_for_the_second():
     assert abs(model.predict(state, [[1.0, 1.0, 1.0]]).mean[0]) < 100.0
 
 
+def test_a_category_that_comes_back_after_thousands_of_rows_does_not_decide_the_forecast():
+    model = Standardize(WindowMean(slope=1.0), adapt=0.9)
+    flag, y = np.zeros((200, 1)), RNG.normal(size=200)
+    flag[5] = 1.0
+    state = model.init(flag, y)
+    level, scale = model.predict(state, [[0.0]]).mean[0], state.scale[1]
+    assert abs(model.predict(state, [[1.0]]).mean[0] - level) <= 10.1 * scale
+
+
 def test_a_lone_outlier_changes_no_units():
     y = Y.copy()
     y[100] += 1e8

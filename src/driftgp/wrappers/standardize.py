@@ -19,7 +19,8 @@ _FIRST = 10.0
 _LARGEST, _SMALLEST = 1e140, 1e-140
 # A scale from outside that is smaller, or its inverse, is none: shares of it overflow.
 _NO_SCALE = 1e-290
-# Until then nobody knows how far inputs spread, and a forecast takes none to be more scales than this from the centre.
+# A forecast takes no input to be more scales than this from the centre: a first value that happens to be near 0 is no
+# scale for those to come, and neither is the spread of a category that was not there for thousands of samples.
 _FARTHEST = 10.0
 
 
@@ -62,7 +63,9 @@ class Standardize(Holding):
     A column that has not varied yet has the size of its values for a scale, or 1 if they are 0. Hence a stream in other
     units (metres for millimetres) gives the same predictions in those units, from the first sample on. A sample that is
     far off moves the scale by a factor of two at most: a lone outlier changes no units, and a change that lasts
-    is followed within a few samples. A sample without a target counts for nothing, as everywhere.
+    is followed within a few samples. A forecast takes no input to be more than ten scales from the centre, since a slope
+    that was never seen so far out would decide it: a category that comes back after thousands of samples is an input of
+    that kind. A sample without a target counts for nothing, as everywhere.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 86_400, 60)[:, None] + 1.7e9
@@ -186,9 +189,7 @@ class Standardize(Holding):
         Z = _units(state, X.shape[1]).inputs(_bounded(X))
         if self.forgetting is None:
             return Z
-        # a first value that happens to be near 0 is no scale for those to come
-        young = state.weight[: X.shape[1]] < _FIRST
-        return np.where(young, np.clip(Z, -_FARTHEST, _FARTHEST), Z)
+        return np.clip(Z, -_FARTHEST, _FARTHEST)
 
     def _follow(self, state: StandardizeState, z: np.ndarray, inputs: int) -> bool:
         """Count a sample that has its target; whether the units have changed."""

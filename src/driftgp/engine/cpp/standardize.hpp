@@ -74,8 +74,7 @@ class Standardize : public Holding {
         bool same = true;
         for (int d = 0; d < D; d++) {
             z[d] = in_units(state, d, x[d]);
-            // a first value that happens to be near 0 is no scale for those to come
-            if (!adapts() || state[weight + d] >= FIRST || !(std::fabs(z[d]) > FARTHEST)) continue;
+            if (!adapts() || !(std::fabs(z[d]) > FARTHEST)) continue;
             z[d] = std::copysign(FARTHEST, z[d]), same = false;
         }
         return same;
