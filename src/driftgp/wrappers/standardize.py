@@ -63,9 +63,9 @@ class Standardize(Holding):
     A column that has not varied yet has the size of its values for a scale, or 1 if they are 0. Hence a stream in other
     units (metres for millimetres) gives the same predictions in those units, from the first sample on. A sample that is
     far off moves the scale by a factor of two at most: a lone outlier changes no units, and a change that lasts
-    is followed within a few samples. A forecast takes no input to be more than ten scales from the centre, since a slope
-    that was never seen so far out would decide it: a category that comes back after thousands of samples is an input of
-    that kind. A sample without a target counts for nothing, as everywhere.
+    is followed within a few samples. A forecast takes no input to be more than ten scales from the centre, since a
+    slope that was never seen so far out would decide it: a category that comes back after thousands of samples is an
+    input of that kind. A sample without a target counts for nothing, as everywhere.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 86_400, 60)[:, None] + 1.7e9
