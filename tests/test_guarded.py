@@ -6,7 +6,8 @@ import pytest
 from driftgp import FastAGP, Online, recommended
 from driftgp.kernels import SE
 from driftgp.members import LastKMean
-from driftgp.wrappers import Guarded
+from driftgp.online import LateLabels
+from driftgp.wrappers import Guarded, Standardize
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 RNG = np.random.default_rng(3)
@@ -26,15 +27,56 @@ def test_a_target_that_is_near_changes_nothing():
     assert guarded.guarded.tolist() == [0]
 
 
-def test_a_lone_wild_target_is_learned_from_at_the_limit():
+def test_a_lone_target_beyond_the_limit_is_learned_from_at_the_limit():
     state = model().init(X[:60], Y[:60])
     p = model().predict(state, X[60:61])
-    wild = model().update(state, X[60], 1e12)
+    beyond = model().update(state, X[60], p.mean[0] + 9.0 * p.std[0])
     limit = model().update(state, X[60], p.mean[0] + 6.0 * p.std[0])
     np.testing.assert_allclose(
-        model().predict(wild, X[61:62]).mean, model().predict(limit, X[61:62]).mean, rtol=1e-9, atol=1e-12
+        model().predict(beyond, X[61:62]).mean, model().predict(limit, X[61:62]).mean, rtol=1e-9, atol=1e-12
     )
-    assert (wild.guarded.tolist(), wild.beyond.tolist()) == ([1], [1])
+    assert (beyond.guarded.tolist(), beyond.beyond.tolist()) == ([1], [1])
+
+
+def test_a_wild_one_is_left_out_but_not_if_they_come_often():
+    state = model().init(X[:60], Y[:60])
+    wild = model().update(state, X[60], 1e12)
+    assert wild.inner.record.tobytes() == model().update(state, X[60], np.nan).inner.record.tobytes()
+    later = model().update(wild, X[61:70], Y[61:70])
+    p = model().predict(later, X[70:71])
+    again, limit = (model().update(later, X[70], y).inner for y in (1e12, p.mean[0] + 6.0 * p.std[0]))
+    np.testing.assert_allclose(again.record["noise"], limit.record["noise"], rtol=1e-9)
+
+
+def test_a_jump_of_the_level_moves_the_past_and_keeps_what_was_learned_of_the_inputs():
+    level = Guarded(Standardize(model().model, adapt=0.999))
+    state = level.update(level.init(X[:60], Y[:60]), X[60:150], Y[60:150])
+    jumped = level.update(state, X[150:152], Y[150:152] + 1000.0)
+    assert (jumped.moves, jumped.restarts) == (1, 0)
+    usual, moved = (level.predict(each, X[152:200]) for each in (state, jumped))
+    np.testing.assert_allclose(moved.mean - usual.mean, 1000.0, atol=2.0)
+    back = level.update(jumped, X[152:154], Y[152:154])
+    assert back.moves == 2, "a jump back"
+    np.testing.assert_allclose(level.predict(back, X[154:200]).mean, level.predict(state, X[154:200]).mean, atol=2.0)
+
+
+def test_forecasts_issued_before_a_jump_move_the_past_once():
+    """Labels that come ten rows late: ten more forecasts of the old level are judged after the jump is known."""
+    level = Guarded(Standardize(model().model, adapt=0.999))
+    y = np.where(np.arange(400) < 150, Y, Y + 1000.0)
+    online = Online(level, level.init(X[:60], y[:60]))
+    late = LateLabels(online)
+    for row in range(60, 190):
+        late.predict(row, X[row])
+        if row >= 70:
+            late.learn(row - 10, y[row - 10])
+    assert (online.state.moves, online.state.restarts) == (1, 0)
+
+
+def test_targets_that_jump_about_do_not_move_the_past():
+    state = model().init(X[:60], Y[:60])
+    assert model().update(state, X[60:62], [1000.0, 3000.0]).moves == 0
+    assert model().update(state, X[60:62], [1000.0, -1000.0]).moves == 0
 
 
 def test_what_comes_twice_on_one_side_is_believed():

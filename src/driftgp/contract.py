@@ -138,6 +138,10 @@ class Contract(abc.ABC):
         """Change the state to what it were if every sample had come in these units of the present ones."""
         raise ValueError(f"{type(self).__name__} cannot change the units of what it has learned")
 
+    def move_level(self, state: Any, step: np.ndarray) -> None:  # noqa: ARG002
+        """Take all targets so far to have been larger by a step (P); a model without units of its own leaves it."""
+        return
+
     def joint(self, state: Any, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Covariance of new targets at X (N×D) between each other, P×N×N; its diagonal is the forecast's variance."""
         raise ValueError(f"{type(self).__name__} has no joint covariance of several targets")

@@ -12,6 +12,10 @@ from driftgp.wrappers.holding import Holding
 
 # Until so many targets have come nobody knows how far they go.
 _FIRST = 30
+# A lone target so many times as far out as the reach is not learned from at all, if none of so many before it was.
+_WILD, _CALM = 2.0, 1000
+# Two such targets running whose errors differ by no more standard deviations than this tell of another level.
+_ALIKE = 4.0
 # However often it comes, a target counts as at most so many standard deviations: their squares stay finite.
 _FARTHEST = 1e8
 # Samples by which a model is judged once its errors are large, and from which it then starts anew.
@@ -34,7 +38,10 @@ class GuardedState(View):
 
     seen: int = whole()  # targets so far
     beyond: np.ndarray = wholes("P")  # side on which the last target lay beyond the limit: −1, 1, or 0 for neither
-    guarded: np.ndarray = wholes("P")  # how often a target was learned from at the limit
+    error_beyond: np.ndarray = floats("P")  # its error, 0 for one within the limit
+    guarded: np.ndarray = wholes("P")  # how often a target was learned from at the limit, or not at all
+    last: int = whole()  # targets before the last wild one, 0 without
+    moves: int = whole()  # how often the past was moved to another level
     X: np.ndarray = floats(SUSPECT, "D")  # the samples since then
     y: np.ndarray = floats(SUSPECT, "P")
     error: np.ndarray = floats(SUSPECT, "P")
@@ -46,16 +53,20 @@ class GuardedState(View):
 
 @dataclass(frozen=True)
 class Guarded(Holding):
-    """Hold a model, and let it learn from a lone wild target as if it lay at a limit.
+    """Hold a model, and let it learn little from a lone wild target: as if it lay at a limit, or nothing.
 
         mean − reach · std  ≤  y  ≤  mean + reach · std
 
     with mean and standard deviation as the held model forecast them. One target 50 standard deviations off would spoil
-    the forecasts of many rows; at six it costs a few. A target that goes beyond the limit on the same side twice
-    running is taken for real and counts in full, so a jump of the level is followed one row later.
+    the forecasts of many rows; at six it costs a few. Twice as far out it is left out, unless another was so
+    among the last 1000: a stream with many such targets is to have intervals that show it.
+
+    A target that goes beyond the limit on the same side twice running is taken for real and counts in full. Where both
+    are wild and their errors are alike, it is the level that has jumped: the past is moved there, and all that was
+    learned about the inputs still applies (`Contract.move_level`).
 
     Where the past no longer applies, the held model starts anew: a sensor whose unit has changed, the calm after a
-    stretch of nonsense. The first error of more than ten times the usual size begins a trial of 20 samples. If by the
+    stretch of nonsense. Two errors running of more than ten times the usual size begin a trial of 20 samples. If by the
     end of it the errors are large and worse than the median of these targets would have been,
 
         median |yᵢ − meanᵢ|  >  max( 10 · usual, 2 · median |yᵢ − median y| )
@@ -65,7 +76,8 @@ class Guarded(Holding):
         median |yᵢ − meanᵢ|  >  max( 4 · usual, 0.6 · median |yᵢ − median y| )   or   > 4 · median |yᵢ − median y|
 
     the held model starts from the 20 samples alone; not so where these targets are all the same, as those of a sensor
-    that is stuck. The usual size is a median that moves by 2 % with each error.
+    that is stuck. The usual size is a median that moves by 2 % with each error. The errors of a trial are those of the
+    model as it is, not of forecasts that were issued before it began to follow.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -108,14 +120,61 @@ class Guarded(Holding):
     def learn(
         self, state: GuardedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
-        """Bring a lone wild target to the limit, then let the held model learn, or start anew."""
+        """Bring a lone target to the limit, follow a jump of the level, let the held model learn, or start anew."""
         known = self.model.forecast(state.inner, x[None]) if forecast is None else forecast
-        self.model.learn(state.inner, x, self._near(state, y, known), elapsed, known)
+        side = self._side(state, y, known)
+        now = known
+        if forecast is not None and (state.suspect > 0 or side.any()):  # what was issued may be older than the model
+            now = self.model.forecast(state.inner, x[None])
+        moved = self._follow_level(state, y, side, now)
+        near = self._near(state, y, known, side)
+        self.model.learn(state.inner, x, near, elapsed, None if moved else known)
         if not np.isfinite(y).all():
             return
         state.seen += 1
-        if np.isfinite(x).all() and np.isfinite(known["mean"][0]).all():
-            self._judge(state, x, y, known["mean"][0])
+        if moved:
+            state.suspect = 0
+        elif np.isfinite(x).all() and np.isfinite(now["mean"][0]).all():
+            self._judge(state, x, y, now["mean"][0])
+
+    # ---- lone targets, and jumps of the level ------------------------------------------------------------------------
+
+    def _side(self, state: GuardedState, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """On which side each target (P) lies beyond the limit: −1, 1, or 0 for neither."""
+        mean, std = known["mean"][0], np.sqrt(known["variance"][0])
+        here = np.isfinite(y) & np.isfinite(mean) & np.isfinite(std) & (state.seen >= _FIRST)
+        return np.where(here & (np.abs(y - mean) > self.reach * std), np.sign(y - mean), 0.0).astype(int)
+
+    def _follow_level(self, state: GuardedState, y: np.ndarray, side: np.ndarray, now: np.ndarray) -> bool:
+        """Move the past to where two wild targets running say that the level is; whether they do."""
+        mean, std = now["mean"][0], np.sqrt(now["variance"][0])
+        error = np.where(side != 0, np.clip(y - mean, -_LARGEST, _LARGEST), 0.0)
+        before = state.error_beyond.copy()
+        wild = (side != 0) & (np.minimum(np.abs(error), np.abs(before)) > _WILD * self.reach * std)
+        alike = wild & (side == state.beyond) & (np.abs(error - before) <= _ALIKE * std)
+        state.error_beyond[...] = np.where(np.isfinite(y), np.where(alike, 0.0, error), before)
+        if not alike.any():
+            return False
+        self.model.move_level(state.inner, np.where(alike, 0.5 * (error + before), 0.0))
+        state.moves += 1
+        state.last = 0  # the first of the two was not lone after all
+        return True
+
+    def _near(self, state: GuardedState, y: np.ndarray, known: np.ndarray, side: np.ndarray) -> np.ndarray:
+        """The targets as the held model is to see them, P."""
+        mean, std = known["mean"][0], np.sqrt(known["variance"][0])
+        lone = (side != 0) & (side != state.beyond)
+        wild = lone & (np.abs(y - mean) > _WILD * self.reach * std)
+        calm = state.last == 0 or state.seen - state.last >= _CALM
+        state.guarded += lone
+        state.beyond[...] = np.where(np.isfinite(y), side, state.beyond)
+        if wild.any():
+            state.last = state.seen
+        limit = np.where(lone, self.reach, _FARTHEST) * std
+        near = np.where(side != 0, np.clip(y, mean - limit, mean + limit), y)
+        return np.where(wild & calm, np.nan, near)
+
+    # ---- a past that no longer applies -------------------------------------------------------------------------------
 
     def _judge(self, state: GuardedState, x: np.ndarray, y: np.ndarray, mean: np.ndarray) -> None:
         """Note an error, and start anew where the last ones were too large to go on."""
@@ -124,7 +183,8 @@ class Guarded(Holding):
         large = np.any(error > _LARGE * state.usual) and state.seen > _FIRST
         pace = np.exp(max(_PACE, 1.0 / state.seen) * np.sign(error - state.usual))
         state.usual[...] = np.where(state.usual > 0.0, np.clip(state.usual * pace, _SMALLEST, _LARGEST), error)
-        if state.suspect == 0 and not large:
+        if state.suspect < 2 and not large:
+            state.suspect = 0
             return
         state.X[state.suspect], state.y[state.suspect], state.error[state.suspect] = x, y, error
         state.suspect += 1
@@ -142,7 +202,7 @@ class Guarded(Holding):
         """Forget all but the samples of the trial."""
         state.inner.record[...] = np.zeros((), state.inner.record.dtype)
         self.model.start(state.inner, state.X, state.y)
-        state.beyond[...] = 0
+        state.beyond[...], state.error_beyond[...] = 0, 0.0
         state.restarts += 1
 
     def rescale(self, state: GuardedState, units: Units) -> None:
@@ -152,29 +212,21 @@ class Guarded(Holding):
         state.y[...] = np.where(here, units.targets(state.y), 0.0)
         state.error[...] = np.where(here, state.error / units.y_scale, 0.0)
         state.usual /= units.y_scale
+        state.error_beyond /= units.y_scale
         self.model.rescale(state.inner, units)
 
     def check(self, state: GuardedState) -> None:
         """Refuse sides that are none, and counts that are negative."""
         if not np.isin(state.beyond, (-1, 0, 1)).all():
             raise ValueError("beyond must be -1, 0 or 1")
-        if min(state.seen, state.guarded.min(), state.restarts) < 0:
-            raise ValueError("seen, guarded and restarts must not be negative")
+        if min(state.seen, state.guarded.min(), state.last, state.moves, state.restarts) < 0:
+            raise ValueError("seen, guarded, last, moves and restarts must not be negative")
         if not 0 <= state.suspect < SUSPECT:
             raise ValueError(f"suspect must lie in [0, {SUSPECT}); got {state.suspect}")
         if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= _LARGEST)):
             raise ValueError("X, y and error must be finite")
+        if not np.all(np.abs(state.error_beyond) <= _LARGEST):
+            raise ValueError(f"error_beyond must be finite; got {state.error_beyond}")
         if not np.all((state.usual >= 0.0) & (state.usual <= _LARGEST)):
             raise ValueError(f"usual must be finite and not negative; got {state.usual}")
         self.model.check(state.inner)
-
-    def _near(self, state: GuardedState, y: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """The target as the held model is to see it, P."""
-        mean, std = known["mean"][0], np.sqrt(known["variance"][0])
-        here = np.isfinite(y) & np.isfinite(mean) & np.isfinite(std) & (state.seen >= _FIRST)
-        side = np.where(here & (np.abs(y - mean) > self.reach * std), np.sign(y - mean), 0.0).astype(int)
-        lone = (side != 0) & (side != state.beyond)
-        state.guarded += lone
-        state.beyond[...] = np.where(np.isfinite(y), side, state.beyond)
-        limit = np.where(lone, self.reach, _FARTHEST)
-        return np.where(here, np.clip(y, mean - limit * std, mean + limit * std), y)

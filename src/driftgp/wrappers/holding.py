@@ -68,6 +68,10 @@ class Holding(Model):
         """Rescale the held model's state."""
         self.model.rescale(state.inner, units)
 
+    def move_level(self, state: Any, step: np.ndarray) -> None:
+        """Move the held model's past targets."""
+        self.model.move_level(state.inner, step)
+
 
 def inner(forecast: np.ndarray | None) -> np.ndarray | None:
     """The held model's part of a forecast, where there is one."""

@@ -182,6 +182,12 @@ class Standardize(Holding):
         state.mean[...], state.variance[...] = (state.mean - centre) / scale, state.variance / scale**2
         state.centre[...], state.scale[...] = (state.centre - centre) / scale, state.scale / scale
 
+    def move_level(self, state: StandardizeState, step: np.ndarray) -> None:
+        """Another centre of the targets: in these units the held model has seen what it saw before."""
+        targets = slice(len(state.centre) - len(step), None)
+        state.centre[targets] += step
+        state.mean[targets] += step
+
     # ---- units that follow the stream --------------------------------------------------------------------------------
 
     def _seen(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:

@@ -8,12 +8,14 @@
 namespace DRIFTGP_LEVEL {
 
 class Guarded : public Transparent {
-    static constexpr int64_t FIRST = 30;  // as in guarded.py
+    static constexpr int64_t FIRST = 30, CALM = 1000;  // as in guarded.py
+    static constexpr double WILD = 2.0, ALIKE = 4.0;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
     static constexpr double PACE = 0.02, LARGEST = 1e140, SMALLEST = 1e-140;
     static constexpr int SUSPECT = 20;
     const double reach;
-    size_t seen = 0, beyond = 0, guarded = 0, X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0;
+    size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;
+    size_t X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0;
     size_t held_size = 0;
 
     static double bounded(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
@@ -24,19 +26,51 @@ class Guarded : public Transparent {
         settings.end(1);
         return reach;
     }
-    // The target of output p as the held node is to see it. A lone one beyond the limit is brought there; one that goes
-    // beyond it on the same side twice running is taken for real.
-    double near(double *state, int p, double y, const double *known) const {
+    // On which side the target of output p lies beyond the limit: −1, 1, or 0 for neither.
+    int side(const double *state, int p, double y, const double *known) const {
         double mean = known[p], std = std::sqrt(known[P + p]);
         bool here = std::isfinite(y) && std::isfinite(mean) && std::isfinite(std) && whole(state, seen) >= FIRST;
-        int64_t side = 0;
-        if (here && std::fabs(y - mean) > reach * std) side = y > mean ? 1 : -1;
-        bool lone = side != 0 && side != whole(state, beyond + p);
-        whole(state, guarded + p) += lone;
-        if (std::isfinite(y)) whole(state, beyond + p) = side;
-        if (!here) return y;
-        double limit = lone ? reach : FARTHEST;
-        return std::min(std::max(y, mean - limit * std), mean + limit * std);
+        if (!here || !(std::fabs(y - mean) > reach * std)) return 0;
+        return y > mean ? 1 : -1;
+    }
+    // Moves the past to where two wild targets running say that the level is; whether they do.
+    bool follow_level(double *state, const double *y, const double *sides, const double *now, Memory &memory) const {
+        Lease lease(memory);
+        double *step = memory.take(P);
+        bool any = false;
+        for (int p = 0; p < P; p++) {
+            double std = std::sqrt(now[P + p]), &before = state[error_beyond + p];
+            double off = sides[p] != 0.0 ? bounded(y[p] - now[p]) : 0.0;
+            bool wild = std::min(std::fabs(off), std::fabs(before)) > WILD * reach * std;
+            bool alike = sides[p] != 0.0 && wild && sides[p] == double(whole(state, beyond + p)) &&
+                         std::fabs(off - before) <= ALIKE * std;
+            step[p] = alike ? 0.5 * (off + before) : 0.0;
+            if (std::isfinite(y[p])) before = alike ? 0.0 : off;
+            any |= alike;
+        }
+        if (!any) return false;
+        held->move_level(state + inner, step);
+        whole(state, moves)++;
+        whole(state, last) = 0;  // the first of the two was not lone after all
+        return true;
+    }
+    // The targets as the held node is to see them. A lone one beyond the limit is brought there, or left out; one that
+    // goes beyond it on the same side twice running is taken for real.
+    void near(double *state, const double *y, const double *known, const double *sides, double *seen_y) const {
+        Whole &before = whole(state, last);
+        bool calm = before == 0 || whole(state, seen) - before >= CALM, any = false;
+        for (int p = 0; p < P; p++) {
+            double mean = known[p], std = std::sqrt(known[P + p]);
+            bool lone = sides[p] != 0.0 && sides[p] != double(whole(state, beyond + p));
+            bool wild = lone && std::fabs(y[p] - mean) > WILD * reach * std;
+            whole(state, guarded + p) += lone;
+            if (std::isfinite(y[p])) whole(state, beyond + p) = int64_t(sides[p]);
+            double limit = (lone ? reach : FARTHEST) * std;
+            seen_y[p] = sides[p] == 0.0 ? y[p] : std::min(std::max(y[p], mean - limit), mean + limit);
+            if (wild && calm) seen_y[p] = NAN;
+            any |= wild;
+        }
+        if (any) before = whole(state, seen);
     }
 
     static double median(double *values) {  // which come to be in order
@@ -70,7 +104,10 @@ class Guarded : public Transparent {
             size = size > 0.0 ? std::min(std::max(size * std::exp(pace * sign), SMALLEST), LARGEST) : now[p];
         }
         Whole &count = whole(state, suspect);
-        if (count == 0 && !large) return;
+        if (count < 2 && !large) {
+            count = 0;
+            return;
+        }
         std::copy_n(sample, D, state + X + size_t(count) * D), std::copy_n(now, P, state + error + size_t(count) * P);
         for (int p = 0; p < P; p++) state[y + size_t(count) * P + p] = bounded(target[p]);
         if (++count < SUSPECT) return;
@@ -84,7 +121,7 @@ class Guarded : public Transparent {
         Lease lease(memory);
         std::fill_n(state + inner, held_size, 0.0);
         held->start(state + inner, state + X, state + y, SUSPECT, memory);
-        for (int p = 0; p < P; p++) whole(state, beyond + p) = 0;
+        for (int p = 0; p < P; p++) whole(state, beyond + p) = 0, state[error_beyond + p] = 0.0;
         whole(state, restarts)++;
     }
 
@@ -95,7 +132,8 @@ class Guarded : public Transparent {
     void declare(Layout &state) override {
         size_t start = state.size;
         seen = state.wholes("seen") - start, beyond = state.wholes("beyond", P) - start;
-        guarded = state.wholes("guarded", P) - start;
+        error_beyond = state.floats("error_beyond", P) - start, guarded = state.wholes("guarded", P) - start;
+        last = state.wholes("last") - start, moves = state.wholes("moves") - start;
         X = state.floats("X", size_t(SUSPECT) * D) - start, y = state.floats("y", size_t(SUSPECT) * P) - start;
         error = state.floats("error", size_t(SUSPECT) * P) - start, suspect = state.wholes("suspect") - start;
         usual = state.floats("usual", P) - start, restarts = state.wholes("restarts") - start;
@@ -118,13 +156,19 @@ class Guarded : public Transparent {
     void learn(double *state, const double *x, const double *target, double elapsed, const double *known,
                Memory &memory) const override {
         Lease lease(memory);
-        const double *said = heard(state, x, known, memory);
-        double *near_y = memory.take(P);
-        for (int p = 0; p < P; p++) near_y[p] = near(state, p, target[p], said);
-        held->learn(state + inner, x, near_y, elapsed, said, memory);
+        const double *said = heard(state, x, known, memory), *now = said;
+        double *sides = memory.take(P), *seen_y = memory.take(P);
+        bool any = false;
+        for (int p = 0; p < P; p++) any |= (sides[p] = side(state, p, target[p], said)) != 0.0;
+        // what was issued may be older than the node's state
+        if (known && (any || whole(state, suspect) > 0)) now = heard(state, x, nullptr, memory);
+        bool moved = follow_level(state, target, sides, now, memory);
+        near(state, target, said, sides, seen_y);
+        held->learn(state + inner, x, seen_y, elapsed, moved ? nullptr : said, memory);
         if (!all_finite(target, P)) return;
         whole(state, seen)++;
-        if (all_finite(x, D) && all_finite(said, P)) judge(state, x, target, said, memory);
+        if (moved) whole(state, suspect) = 0;
+        else if (all_finite(x, D) && all_finite(now, P)) judge(state, x, target, now, memory);
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         for (int i = 0; i < SUSPECT; i++) {
@@ -139,16 +183,19 @@ class Guarded : public Transparent {
                 e = here ? e / units.y_scale[p] : 0.0;
             }
         }
-        for (int p = 0; p < P; p++) state[usual + p] /= units.y_scale[p];
+        for (int p = 0; p < P; p++) state[usual + p] /= units.y_scale[p], state[error_beyond + p] /= units.y_scale[p];
         Holding::rescale(state, units, memory);
     }
     void check(const double *state) const override {
         refuse_unless_counts(state, seen, 1, "seen");
         refuse_unless_counts(state, guarded, P, "guarded");
+        refuse_unless_counts(state, last, 1, "last");
+        refuse_unless_counts(state, moves, 1, "moves");
         refuse_unless_counts(state, restarts, 1, "restarts");
         refuse_unless(whole(state, suspect) >= 0 && whole(state, suspect) < SUSPECT, "suspect", "a number of samples");
         for (int p = 0; p < P; p++)
             refuse_unless(whole(state, beyond + p) >= -1 && whole(state, beyond + p) <= 1, "beyond", "-1, 0 or 1");
+        refuse_unless(all_finite(state + error_beyond, P), "error_beyond", "finite");
         Holding::check(state);
     }
 };

@@ -57,6 +57,7 @@ class Holding : public Node {
     void rescale(double *state, const Units &units, Memory &memory) const override {
         held->rescale(state + inner, units, memory);
     }
+    void move_level(double *state, const double *step) const override { held->move_level(state + inner, step); }
     void complete(double *state, Memory &memory) const override { held->complete(state + inner, memory); }
     void check(const double *state) const override { held->check(state + inner); }
     bool fills_gaps() const override { return held->fills_gaps(); }

@@ -94,6 +94,8 @@ class Node {
     virtual void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                        Memory &memory) const = 0;
     virtual void rescale(double *state, const Units &units, Memory &memory) const = 0;
+    // Takes all targets so far to have been larger by a step, where the node has units of its own (contract.py).
+    virtual void move_level(double *, const double *) const {}
     virtual void complete(double *state, Memory &memory) const = 0;
     virtual bool rescales() const { return true; }  // whether `rescale` can be done
     virtual bool fills_gaps() const { return false; }

@@ -184,6 +184,10 @@ class Standardize : public Holding {
             state[mean + c] = (state[mean + c] - shift) / factor, state[variance + c] /= factor * factor;
         }
     }
+    // Another centre of the targets: in these units the held node has seen what it saw before.
+    void move_level(double *state, const double *step) const override {
+        for (int p = 0; p < P; p++) state[centre + D + p] += step[p], state[mean + D + p] += step[p];
+    }
     void check(const double *state) const override {
         for (int c = 0; c < columns; c++) {
             refuse_unless(std::isfinite(state[scale + c]) && state[scale + c] > 0.0, "scale", "positive and finite");
