@@ -42,15 +42,32 @@ def test_false_alarms_are_at_most_as_frequent_as_stated(name):
 
 
 def test_ranks_are_uniform_and_independent_for_exchangeable_scores():
-    from driftgp.alarms import _BIN, _BINS, _FARTHEST, _Counts
+    from driftgp.alarms.detectors import Counts
 
     rng = np.random.default_rng(1)
-    counts = _Counts(np.zeros(_BINS, np.int64))
-    z = np.clip(3.0 + rng.standard_cauchy(size=5000), -_FARTHEST, _FARTHEST)
-    p = np.array([counts.rank(round((score + _FARTHEST) / _BIN), rng.uniform()) for score in z])
+    counts = Counts()
+    z = 3.0 + rng.standard_cauchy(size=5000)
+    p = np.array([counts.rank_of_score(score, rng.uniform()) for score in z])
     assert abs(p.mean() - 0.5) < 0.02
     assert np.abs(np.histogram(p, 10, (0, 1))[0] / 500.0 - 1.0).max() < 0.2
     assert abs(np.corrcoef(p[1:], p[:-1])[0, 1]) < 0.05
+
+
+@pytest.mark.parametrize("n", [1, 30, 1000, 100_000])
+def test_evidence_has_a_mean_of_one_if_ranks_are_uniform(n):
+    from scipy.special import ndtri
+
+    from driftgp.alarms.detectors import _A, _BURSTS, PARTS, _burst
+
+    p = (np.arange(20_000) + 0.5) / 20_000
+    u, one = ndtri(p), np.ones_like(p)
+    bursts = np.array([[log_e for a, least in _BURSTS for log_e in _burst(rank, a, least, n)] for rank in p]).T
+    means = np.zeros(len(PARTS))
+    for outside, share in ((1.0, 0.05), (0.0, 0.95)):  # of targets outside their 95 % interval, and inside
+        features = np.array([one, u, u * u, *bursts, outside * one, one, np.log(p)])
+        means += share * np.exp(_A @ features).mean(1)
+    assert np.all(means < 1.0 + 2e-3)
+    assert np.all(means > 0.6)  # sums over heavy tails come to 1 slowly
 
 
 CHANGES = {
@@ -107,6 +124,59 @@ def test_one_wild_row_raises_no_alarm():
     assert alarms_of(z, X, inputs=("a", "b")) == []
 
 
+def test_a_model_that_widens_its_forecasts_at_once_does_not_hide_a_change():
+    z, width = np.random.default_rng(14).normal(size=ROWS), np.ones(ROWS)
+    z[400:406], width[400:406] = [3.5, 1.6, 1.4, 1.2, 1.1, 1.0], [1.0, 4.0, 5.0, 5.0, 5.0, 5.0]  # 5 or more off
+    watch = Alarms()
+    found = [alarm for row in zip(z, [None] * ROWS, width, strict=True) for alarm in watch.update(*row)]
+    assert found[0].kind == "level"
+    assert 400 <= found[0].since <= found[0].row < 406
+    assert alarms_of(z) == []
+
+
+def test_forecasts_as_wide_as_usual_are_judged_by_their_normal_scores():
+    from driftgp.alarms.usual import UsualWidth
+
+    rng = np.random.default_rng(15)
+    by_hour = np.exp(np.sin(2 * np.pi * np.arange(2000) / 24))  # seven times as wide by day as by night
+    for width in (np.full(2000, 3.0), by_hour, 1e9 * by_hour):
+        usual, z = UsualWidth(), rng.normal(size=2000).tolist()
+        scores = [usual.score(*row) for row in zip(z, width.tolist(), strict=True)]
+        assert scores[100:] == z[100:]
+
+
+def test_forecasts_that_stay_wide_become_the_usual_ones():
+    from driftgp.alarms.usual import UsualWidth
+
+    usual = UsualWidth()
+    scores = [usual.score(1.0, width) for width in [1.0] * 300 + [5.0] * 2000]
+    assert scores[300] == pytest.approx(5.0 / np.exp(0.1))
+    assert scores[-1] == 1.0
+
+
+def test_a_width_that_is_none_is_passed_over():
+    rng = np.random.default_rng(16)
+    z = rng.normal(size=ROWS)
+    watch = Alarms()
+    for row, width in enumerate([0.0, np.nan, np.inf, -1.0] * (ROWS // 4)):
+        assert watch.update(z[row], None, width) == []
+
+
+def test_the_default_model_follows_a_jump_and_yet_it_is_heard():
+    from driftgp import prequential, recommended
+
+    rng, heard = np.random.default_rng(17), 0
+    for _ in range(5):
+        X = rng.normal(size=(550, 2))
+        y = np.sin(X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=550)
+        y[500:] += 6.0 * 0.3
+        model = recommended(X[:200], y[:200])
+        run = prequential(model, model.init(X[:200], y[:200]), X[200:], y[200:])
+        found = find_alarms(run.prediction, y[200:], X[200:])
+        heard += bool(found) and 300 <= found[0].row < 330
+    assert heard >= 4
+
+
 def test_missing_targets_and_inputs_are_no_evidence():
     rng = np.random.default_rng(7)
     z, X = rng.normal(size=ROWS), rng.normal(size=(ROWS, 2))
@@ -155,12 +225,20 @@ def test_alarms_go_on_from_json_as_if_they_had_never_stopped():
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [("rows", -1), ("recent", [[0.0]]), ("moments", "much"), ("tracks", []), ("range", None)],
+    [("rows", -1), ("last", "soon"), ("tracks", []), ("width", [1.0, 2.0]), ("width", [3, 0.0, -1.0])],
 )
 def test_what_was_never_stored_is_refused(path, value):
     watch = Alarms(("a",))
     with pytest.raises(ValueError, match=r"alarms|tracks"):
         watch.restore(watch.to_json() | {path: value})
+
+
+@pytest.mark.parametrize(("path", "value"), [("recent", [[0.0]]), ("moments", "much"), ("range", None)])
+def test_inputs_that_were_never_stored_are_refused(path, value):
+    watch = Alarms(("a",))
+    stored = watch.to_json()
+    with pytest.raises(ValueError, match="alarms"):
+        watch.restore(stored | {"inputs": stored["inputs"] | {path: value}})
 
 
 def test_a_whole_run_at_once_is_the_same_as_row_by_row():

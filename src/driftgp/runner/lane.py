@@ -200,8 +200,9 @@ class Lane:
             self.scores.count(said, work.y_next, received.naive, lines)
             self.observed.see_forecasts(lines, said.mean, received.bounds)
             ends[:, first:] = said[:3]
-            for remarks, score, x in zip(flags[first:], said.score, work.x_next, strict=True):
-                found = self.alarms.update(score, x)
+            scores, widths = said.score.tolist(), (said.high - said.low).tolist()
+            for remarks, *row in zip(flags[first:], scores, work.x_next, widths, strict=True):
+                found = self.alarms.update(*row)
                 remarks += [alarm.flag for alarm in found]
                 self.scores.alarms += len(found)
         return [

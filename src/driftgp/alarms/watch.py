@@ -1,0 +1,167 @@
+"""Forecasts under watch: each target is judged, and an alarm says when something has changed."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftgp import checks
+from driftgp.alarms.detectors import KINDS, Detectors, Kind
+from driftgp.alarms.inputs import Inputs
+from driftgp.alarms.stored import array_from
+from driftgp.alarms.usual import UsualWidth
+from driftgp.predictions import Prediction
+
+PATIENCE = 10_000  # rows per false alarm, at least
+
+
+class Alarm(NamedTuple):
+    """What an alarm says."""
+
+    row: int  # number of the row that raised it, from 0
+    kind: Kind
+    direction: str  # "up" or "down" for level and noise, else ""
+    since: int  # the row at which the change most likely began
+    inputs: tuple[str, ...]  # most likely concerned, first the likeliest; empty if none stands out
+    evidence: float  # M / c at the alarm
+
+    @property
+    def flag(self) -> str:
+        """A word for tables: alarm:level-up:temp,lag_1."""
+        parts = ("alarm", "-".join(filter(None, (self.kind, self.direction))), ",".join(self.inputs).replace(" ", "_"))
+        return ":".join(filter(None, parts))
+
+    def __str__(self) -> str:
+        """A sentence for people."""
+        what = {
+            ("level", "up"): "targets are higher than forecast",
+            ("level", "down"): "targets are lower than forecast",
+            ("noise", "up"): "targets scatter more than before",
+            ("noise", "down"): "targets scatter less than before",
+            ("input", ""): "inputs are outside the range of all rows before",
+            ("error", ""): "more targets than promised are outside their intervals",
+        }[self.kind, self.direction]
+        concerned = f"; inputs most likely concerned: {', '.join(self.inputs)}" if self.inputs else ""
+        return f"row {self.row}: {what}, since about row {self.since}{concerned}"
+
+
+class Alarms:
+    """Watch forecasts as their targets come, and say when something has changed.
+
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=1000)
+    >>> z[800:] += 3.0
+    >>> watch = Alarms()
+    >>> found = [alarm for score in z for alarm in watch.update(score)]
+    >>> found[0].kind, found[0].direction, 800 <= found[0].since <= found[0].row < 815
+    ('level', 'up', True)
+
+    Args:
+        inputs: names of the inputs; without them, none is watched or blamed.
+        patience: rows per false alarm in the mean, at least.
+        horizon: rows from a forecast to its label. Forecasts h rows ahead are wrong h at a time, so that every h-th row
+            has detectors of its own; together they keep the same rate.
+        call: called with each alarm.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[str] = (),
+        *,
+        patience: float = PATIENCE,
+        horizon: int = 1,
+        call: Callable[[Alarm], None] | None = None,
+    ) -> None:
+        """Start with nothing seen."""
+        self.inputs = tuple(inputs)
+        self.patience = checks.between("patience", patience, 1.0, np.inf)
+        self.horizon = checks.whole("horizon", horizon, 1)
+        self.call = call
+        self.rows = 0
+        self.last: int | None = None  # the row of the last alarm
+        self._threshold = len(KINDS) * self.patience
+        self._tracks = [Detectors() for _ in range(self.horizon)]
+        self._inputs = Inputs(len(self.inputs))
+        self._usual = UsualWidth()
+
+    def update(
+        self, z: float, x: Sequence[float] | np.ndarray | None = None, width: float | None = None
+    ) -> list[Alarm]:
+        """Take in a row whose target has come; the alarms it raises.
+
+        Args:
+            z: the normal score of the target, `prediction.to_normal(y)`; NaN if there is none.
+            x: the row's inputs.
+            width: the forecast's standard deviation, or the width of its interval. With it, a change is heard also
+                where the model has widened its forecasts at once.
+        """
+        row, track, z = self.rows, self._tracks[self.rows % self.horizon], float(z)
+        self.rows += 1
+        score = z if width is None or math.isnan(z) else self._usual.score(z, width)
+        excess = math.nan
+        if x is not None and self.inputs:
+            excess = self._inputs.take(row, np.asarray(x, np.float64), score)
+        found = [self._alarm(row, track, kind) for kind in track.weigh(row, score, z, excess, self._threshold)]
+        if found:  # what comes now is the new normal
+            self._restart(row)
+            if self.call is not None:
+                for alarm in found:
+                    self.call(alarm)
+        return found
+
+    @property
+    def evidence(self) -> dict[Kind, float]:
+        """How near each kind is to an alarm, log(1 + M) / log(1 + c): 1 raises it."""
+        M = np.max([track.means() for track in self._tracks], 0)
+        return dict(zip(KINDS, (np.log1p(M) / math.log1p(self._threshold)).tolist(), strict=True))
+
+    def _alarm(self, row: int, track: Detectors, kind: Kind) -> Alarm:
+        M, since, direction = track.says(kind)
+        blamed = self._inputs.blamed(self.rows, since, ranges=kind == "input") if self.inputs else []
+        return Alarm(row, kind, direction, since, tuple(self.inputs[i] for i in blamed), M / self._threshold)
+
+    def _restart(self, row: int) -> None:
+        self.last = row
+        self._usual.restart()
+        for track in self._tracks:
+            track.restart()
+
+    def to_json(self) -> dict[str, Any]:
+        """All that is needed to go on, as JSON holds it."""
+        return {
+            "rows": self.rows,
+            "last": self.last,
+            "tracks": [track.to_json() for track in self._tracks],
+            "inputs": self._inputs.to_json(),
+            "width": self._usual.to_json(),
+        }
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        """Take back what `to_json` gave, or refuse what it could not have given."""
+        if len(stored["tracks"]) != self.horizon:
+            raise ValueError(f"tracks must be {self.horizon} of the alarms' detectors; got {len(stored['tracks'])}")
+        self.rows = int(array_from(stored["rows"], (), np.int64))
+        self.last = None if stored["last"] is None else int(array_from(stored["last"], (), np.int64))
+        for track, own in zip(self._tracks, stored["tracks"], strict=True):
+            track.restore(own)
+        self._inputs.restore(stored["inputs"])
+        self._usual.restore(stored["width"])
+
+
+def find_alarms(prediction: Prediction, y: np.ndarray, X: np.ndarray | None = None, **settings: Any) -> list[Alarm]:
+    """Alarms of a whole run: forecasts (N), targets (N, NaN where missing), inputs (N×D); settings as in `Alarms`.
+
+    >>> from driftgp.predictions import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=600) * np.repeat([1.0, 4.0], 300)
+    >>> [alarm.kind for alarm in find_alarms(Gaussian(np.zeros(600), np.ones(600), np.ones(600)), y)][:1]
+    ['noise']
+    """
+    if X is not None and "inputs" not in settings:
+        settings["inputs"] = [f"input {i + 1}" for i in range(X.shape[1])]
+    watch = Alarms(**settings)
+    scores = np.where(np.isfinite(y), prediction.to_normal(np.where(np.isfinite(y), y, prediction.mean)), np.nan)
+    rows = [None] * len(y) if X is None else list(X)
+    widths = prediction.std.tolist()
+    return [alarm for row in zip(scores.tolist(), rows, widths, strict=True) for alarm in watch.update(*row)]
