@@ -1,6 +1,8 @@
 """Forecasts of the next steps: honest per step and in the sum, learned late, and never from what is not known yet."""
 
 import pickle
+import subprocess
+import sys
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -269,3 +271,99 @@ def test_the_seasons_follow_from_the_time_between_rows():
     assert slots[25] == 25
     slots, _ = Calendar(86400.0, None).places(np.arange(7), datetime(2024, 1, 3))
     assert slots.tolist() == [2, 3, 4, 5, 6, 0, 1]
+
+
+# ---- months, and files -----------------------------------------------------------------------------------------------
+
+
+def months(count: int, step: int = 1, *, ends: bool = False) -> np.ndarray:
+    """First or last days of months from January 2010 on."""
+    first = np.datetime64("2010-01") + step * np.arange(count)
+    return (first + 1).astype("datetime64[D]") - 1 if ends else first.astype("datetime64[D]")
+
+
+@pytest.mark.parametrize(("step", "season"), [(1, 12), (3, 4), (12, 1)])
+@pytest.mark.parametrize("ends", [True, False])
+def test_months_are_steps_though_they_differ_in_length(step, season, ends):
+    times = months(78, step, ends=ends)
+    forecaster = Forecaster(6)
+    forecaster.update(np.sin(np.arange(72.0)), times[:72])
+    assert forecaster.rows == 72
+    assert forecaster._calendar.season == season
+    np.testing.assert_array_equal(forecaster.forecast().index, times[72:])
+
+
+def test_a_missing_month_is_a_missing_target():
+    forecaster = Forecaster(3)
+    forecaster.update(np.arange(59.0), np.delete(months(60, ends=True), 30))
+    assert forecaster.rows == 60
+
+
+def saved(begun: bool, known: bool = False) -> tuple[Forecaster, np.ndarray]:
+    y = hourly(300 if begun else 40)
+    forecaster = Forecaster(6, season=24, known=["flag"] if known else [])
+    ahead = (np.arange(len(y) + 6) % 5 == 0.0).astype(float) if known else None
+    forecaster.update(y, known=ahead)
+    return forecaster, y
+
+
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_goes_on_from_a_file_in_another_process_to_the_last_bit(tmp_path, begun, known):
+    forecaster, y = saved(begun, known)
+    forecaster.save(tmp_path / "forecaster.gp")
+    more = hourly(60)
+    program = (
+        "import sys, numpy as np; from driftgp import Forecaster; f = Forecaster.load(sys.argv[1]);"
+        "more = np.load(sys.argv[2]); f.update(more, known=np.ones(66) if f.known else None); fan = f.forecast();"
+        "np.save(sys.argv[3], [fan.mean, *fan.interval(), fan.sample(1, 0)[0], fan.index])"
+    )
+    np.save(tmp_path / "more.npy", more)
+    paths = [str(tmp_path / name) for name in ("forecaster.gp", "more.npy", "fan.npy")]
+    subprocess.run([sys.executable, "-c", program, *paths], check=True)
+    forecaster.update(more, known=np.ones(66) if known else None)
+    fan = forecaster.forecast()
+    expected = np.array([fan.mean, *fan.interval(), fan.sample(1, 0)[0], fan.index])
+    assert np.load(tmp_path / "fan.npy").tobytes() == expected.tobytes()
+    assert Forecaster.load(tmp_path / "forecaster.gp").rows == len(y)
+
+
+def test_times_are_kept_in_a_file():
+    forecaster = Forecaster(3)
+    forecaster.update(np.sin(np.arange(80.0)), months(80, ends=True))
+    back = Forecaster.from_bytes(forecaster.to_bytes())
+    np.testing.assert_array_equal(back.forecast().index, forecaster.forecast().index)
+    with pytest.raises(ValueError, match="times must be given, as they were before"):
+        back.update(1.0)
+
+
+def test_a_damaged_or_strange_file_is_refused(tmp_path):
+    path = tmp_path / "forecaster.gp"
+    forecaster, _ = saved(begun=True)
+    forecaster.save(path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(ValueError, match=r"forecaster\.gp: forecaster is damaged: its checksum"):
+        Forecaster.load(path)
+    with pytest.raises(ValueError, match="data must be a driftgp forecaster"):
+        Forecaster.from_bytes(b"nothing of the kind")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda work: work.v.fill(-1.0), "v must be above 0"),
+        (lambda work: work.phi.fill(np.nan), "phi is not finite"),
+        (lambda work: work.sheet.P.fill(np.inf), "must be finite"),
+        (lambda work: work.R.fill(-1.0), "negative variance"),
+        (lambda work: work.records["inner"]["cursor"].fill(99), "cursor"),
+        (lambda work: setattr(work, "row", -5), "cannot be"),
+    ],
+)
+def test_numbers_that_no_row_could_have_left_are_refused(change, message):
+    forecaster, _ = saved(begun=True)
+    assert forecaster._work is not None
+    change(forecaster._work)
+    with pytest.raises(ValueError, match=f"forecaster is damaged: .*{message}"):
+        Forecaster.from_bytes(forecaster.to_bytes())

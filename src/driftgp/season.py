@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 DAY, WEEK = 86400.0, 604800.0
-_MONTH, _YEAR = 2629746.0, 31556952.0  # seconds, in the mean
+MONTH, _YEAR = 2629746.0, 31556952.0  # seconds, in the mean
 
 
 def usual_step(at: ArrayLike) -> float | None:
@@ -23,14 +23,14 @@ def usual_step(at: ArrayLike) -> float | None:
 
 
 def season_of(step: float | None) -> int | None:
-    """Rows of a season for rows so many seconds apart: a day, or a week from daily rows on, or a year from weekly ones.
+    """Rows of a season for rows so many seconds apart: a day, a week of days, or a year of weeks, months or quarters.
 
     >>> season_of(3600.0), season_of(600.0), season_of(86400.0), season_of(604800.0), season_of(2.6e6), season_of(None)
     (24, 144, 7, 52, 12, None)
     """
     if step is None:
         return None
-    for length, largest in ((DAY, DAY / 2), (WEEK, DAY), (_YEAR, 1.1 * _MONTH)):
+    for length, largest in ((DAY, DAY / 2), (WEEK, DAY), (_YEAR, 3.3 * MONTH)):
         if step <= 1.01 * largest:
             return round(length / step)
     return None

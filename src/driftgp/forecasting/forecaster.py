@@ -1,18 +1,22 @@
 """One stream, and forecasts of its next H steps at any moment."""
 
+import os
 from collections.abc import Sequence
 from copy import deepcopy
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp import checks
+from driftgp.files import write_atomically
+from driftgp.forecasting import stored
 from driftgp.forecasting.calendar import Calendar
 from driftgp.forecasting.fan import Fan
+from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.work import Work
-from driftgp.season import usual_step
 
 FIRST = 50  # rows, or two seasons, by which units are chosen
 MOST_GAP = 10_000  # missing rows in a row, beyond which times are taken for wrong
@@ -53,8 +57,8 @@ class Forecaster:
         if frequency is not None and frequency <= timedelta(0):
             raise ValueError(f"frequency must be a time above 0; got {frequency}")
         self.known = tuple(known)
-        self._step = None if frequency is None else frequency.total_seconds()
-        self._first: datetime | None = None  # time of the first row
+        self.frequency = frequency
+        self._grid: Grid | None = None  # times of the rows, where they have any
         self._rows: list[tuple[float, np.ndarray]] = []  # until there are enough to begin
         self._work: Work | None = None
         self._taken = 0
@@ -94,37 +98,26 @@ class Forecaster:
     def _places(self, values: np.ndarray, times: Any) -> np.ndarray:
         """Numbers of the rows, counted from the first one."""
         if times is None:
-            if self._first is not None:
+            if self._grid is not None:
                 raise ValueError("times must be given, as they were before")
             return self._taken + np.arange(len(values))
         at = np.atleast_1d(np.asarray(times, "datetime64[us]"))
         if at.shape != values.shape or np.isnat(at).any():
             raise ValueError(f"times must be one time per row; got {len(at)} for {len(values)} rows")
-        if self._first is None:
+        if self._grid is None:
             if self._taken:
                 raise ValueError("times must be given from the first row on, or not at all")
-            self._step = self._step or self._inferred(at)
-            self._first = at[0].item()
-        since = (at - np.datetime64(self._first, "us")) / np.timedelta64(1, "s") / (self._step or 1.0)
-        places = np.round(since).astype(np.int64)
-        if (np.diff(places, prepend=self._taken - 1) < 1).any():
-            row = int(np.argmax(np.diff(places, prepend=self._taken - 1) < 1))
+            self._grid = Grid.of(at, self.frequency)
+        places = self._grid.rows(at)
+        gaps = np.diff(places, prepend=self._taken - 1)
+        if (gaps < 1).any():
             raise ValueError(
-                f"times must increase by the frequency ({timedelta(seconds=self._step or 0.0)}) or more; "
-                f"{at[row]} comes after a row that is as late"
+                f"times must increase by the frequency ({self._grid}) or more; {at[np.argmax(gaps < 1)]} comes after a "
+                "row that is as late"
             )
-        if np.diff(places, prepend=self._taken - 1).max() > MOST_GAP:
+        if gaps.max() > MOST_GAP:
             raise ValueError(f"times must not leave more than {MOST_GAP} rows out; the last is {at[-1]}")
         return places
-
-    def _inferred(self, at: np.ndarray) -> float:
-        step = usual_step((at - at[0]) / np.timedelta64(1, "s"))
-        if step is None:
-            raise ValueError(
-                f"frequency cannot be inferred from {len(at)} times: give frequency=timedelta(hours=1), or "
-                "what it is, or more rows at once"
-            )
-        return step
 
     def _checked_known(self, count: int, known: ArrayLike | None, places: np.ndarray) -> np.ndarray:
         """Known columns of all rows from the next one to H after the last; a missing row has those before it."""
@@ -153,11 +146,15 @@ class Forecaster:
 
     @property
     def _calendar(self) -> Calendar:
-        return Calendar(self._step if self._first is not None else None, self.season)
+        return Calendar(None if self._grid is None else self._grid.step, self.season)
+
+    @property
+    def _start(self) -> datetime | None:
+        return None if self._grid is None else self._grid.first
 
     def _begun(self) -> Work:
         values = np.array([value for value, _ in self._rows])
-        work = Work(self._calendar, self.horizon, self._first, values, self.horizon * len(self.known))
+        work = Work(self._calendar, self.horizon, self._start, values, self.horizon * len(self.known))
         for value, ahead in self._rows:
             work.take(value, ahead)
         return work
@@ -176,13 +173,39 @@ class Forecaster:
 
     def _index(self) -> np.ndarray:
         steps = self._taken + np.arange(self.horizon)
-        if self._first is None or self._step is None:
-            return steps
-        return np.datetime64(self._first, "us") + (steps * self._step * 1e6).astype("timedelta64[us]")
+        return steps if self._grid is None else self._grid.times(steps)
+
+    # ---- copies and files --------------------------------------------------------------------------------------------
 
     def copy(self) -> "Forecaster":
         """Another one that goes on from here by itself."""
         return deepcopy(self)
+
+    def to_bytes(self) -> bytes:
+        """All of it as bytes, without pickle."""
+        settings = {"horizon": self.horizon, "season": self.season, "known": list(self.known)}
+        return stored.to_bytes(stored.Stored(settings, self._grid, self._work, self._rows))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Forecaster":
+        """What `to_bytes` was called on: it goes on as that one would have, to the last bit."""
+        settings, grid, work, rows = stored.from_bytes(data)
+        forecaster = cls(settings["horizon"], season=settings["season"], known=settings["known"])
+        forecaster._grid, forecaster._work, forecaster._rows = grid, work, rows
+        forecaster._taken = len(rows) if work is None else work.row + 1
+        return forecaster
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to one file, which at every moment is the old one or the new one."""
+        write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Forecaster":
+        """Read what `save` wrote, in this process or another one."""
+        try:
+            return cls.from_bytes(Path(path).read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
 
 
 def _windows(outside: np.ndarray, horizon: int) -> np.ndarray:
