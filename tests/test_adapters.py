@@ -157,8 +157,7 @@ def test_a_forecaster_goes_on_from_its_file(tmp_path, index, exogenous):
     pytest.importorskip("sktime")
     import pandas as pd
 
-    from driftgp.sklearn import AGPRegressor
-    from driftgp.sktime import AGPForecaster
+    from driftgp.sktime import FanForecaster
 
     at = {
         "range": pd.RangeIndex(90),
@@ -171,9 +170,9 @@ def test_a_forecaster_goes_on_from_its_file(tmp_path, index, exogenous):
     def part(rows):
         return None if X is None else X[rows]
 
-    model = AGPForecaster(lags=3, regressor=AGPRegressor(window=20)).fit(y[:50], X=part(slice(50)), fh=[1, 3])
+    model = FanForecaster(season=7).fit(y[:50], X=part(slice(50)), fh=[1, 3])
     model.save(tmp_path / "model.gp", "driftgp")
-    back = AGPForecaster.load(tmp_path / "model.gp")
+    back = FanForecaster.load(tmp_path / "model.gp")
     for rows in (slice(50, 52), slice(52, 70)):
         one, other = (
             each.update(y[rows], X=part(rows)).predict(X=part(slice(rows.stop, rows.stop + 3)))

@@ -1,46 +1,37 @@
-"""driftgp's model as a sktime forecaster, by reduction to regression on lags."""
+"""driftgp's forecaster behind sktime's interface."""
 
-from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
-from driftgp import checks
-from driftgp.adapters import Settings, files
-from driftgp.beginning import Default
+from driftgp.adapters import files
 from driftgp.extras import needs
-from driftgp.online import Online
-from driftgp.predictions import Prediction
-from driftgp.settings_json import kernel_of, portrait
+from driftgp.forecasting import Fan, Forecaster
+from driftgp.forecasting.grid import regular
 
 with needs("driftgp.sktime", extra="sktime"):
     import pandas as pd
     from sktime.forecasting.base import BaseForecaster
 
-    from driftgp.sklearn import AGPRegressor
 
+class FanForecaster(BaseForecaster):
+    """Forecasts of the next steps of a drifting series, with intervals, for sktime: `driftgp.Forecaster` in its terms.
 
-class AGPForecaster(BaseForecaster):
-    """Forecasts with intervals from a sparse Gaussian process that follows a drifting series, for sktime.
-
-    Each step h of the horizon has a model of its own, which learns y at t + h from the last `lags` values up to t and
-    from the exogenous columns at t + h: so an interval h steps ahead is one that was learned h steps ahead. Without a
-    regressor's settings it is the default model, `driftgp.defaults.recommended`, with calibrated intervals. `update`
-    learns from the new values alone. Before its beginning, the series is taken to have had its first value.
+    `update` learns from the new values alone. Exogenous columns count as known ahead: at `predict` they are given for
+    the steps to come, and a forecast learns from them at all steps up to the farthest.
 
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from driftgp.sktime import AGPForecaster
-    >>> y = pd.Series(np.sin(np.arange(80) / 2))
-    >>> forecaster = AGPForecaster(lags=4).fit(y[:60], fh=[1, 2])
-    >>> bool(abs(forecaster.update(y[60:]).predict()[80] - np.sin(40)) < 0.1)
+    >>> from driftgp.sktime import FanForecaster
+    >>> y = pd.Series(np.sin(np.arange(400) * np.pi / 6), index=pd.period_range("2020-01-01", periods=400, freq="h"))
+    >>> forecaster = FanForecaster(season=12).fit(y[:300], fh=[1, 2])
+    >>> bool(np.abs(forecaster.update(y[300:390]).predict() - y[390:392]).max() < 0.1)
     True
     >>> forecaster.predict_interval(coverage=0.9).shape
     (2, 2)
 
     Attributes:
-        models_: the model at work for each step, a `driftgp.Online`.
+        forecaster_: the `driftgp.Forecaster` at work, which has taken in all rows whose steps ahead are known.
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -57,64 +48,48 @@ class AGPForecaster(BaseForecaster):
         "X_inner_mtype": "pd.DataFrame",
         "requires-fh-in-fit": True,
     }
-    # `update` needs the last few values alone, which are kept
+    # `update` needs the new values alone
     _config: ClassVar[dict[str, Any]] = {"remember_data": False}
 
-    def __init__(self, lags: int = 10, regressor: AGPRegressor | None = None) -> None:
+    def __init__(self, season: int | None = None) -> None:
         """Keep the settings; `fit` checks them.
 
         Args:
-            lags: how many of the last values a forecast starts from.
-            regressor: the settings of the models, as a regressor of `driftgp.sklearn`.
+            season: rows of a season; by default a day of hours, a week of days, a year of months, by the index.
         """
-        self.lags = lags
-        self.regressor = regressor
+        self.season = season
         super().__init__()
         self._y = self._X = None  # where sktime puts the data, should its user have it remembered
 
     def _fit(self, y: pd.Series, X: pd.DataFrame | None, fh: Any) -> Self:
-        steps = self._steps(fh)
-        settings = Settings.of(AGPRegressor() if self.regressor is None else self.regressor)
-        values = y.to_numpy(np.float64)
-        self.columns_ = None if X is None else list(map(str, X.columns))
-        self.past_ = np.full(checks.whole("lags", self.lags, 1) - 1 + max(steps), values[0])
-        rows = self._rows(values, X, steps)
-        # rows of a later step are learned at once, and not when their labels come: nothing may echo the last target
-        later = Default(echoes=False) if settings == Settings() else settings
-        self.models_ = {h: Online(settings if h == 1 else later) for h in steps}
-        for h, model in self.models_.items():
-            if len(values) > h:  # the first h targets have made-up lags alone: nothing is learned from them
-                model.warm(rows[h][h:], values[h:])
-        return self._move_on(y, values)
+        self.columns_ = [] if X is None else list(map(str, X.columns))
+        self.forecaster_ = Forecaster(max(self._steps(fh)), season=self.season, known=self.columns_)
+        self._waiting = pd.Series(dtype=np.float64), pd.DataFrame()  # rows whose steps ahead are not known yet
+        self._dated = False  # whether rows have times
+        return self._take(y, X)
 
-    def _update(self, y: pd.Series, X: pd.DataFrame | None = None, update_params: bool = True) -> Self:
+    def _update(self, y: pd.Series, X: pd.DataFrame | None = None, update_params: bool = True) -> Self:  # noqa: ARG002
+        """Take new values in; a forecast goes on from the last of them, so that they always count."""
         new = y.index > self.end_
-        y, X = y[new], None if X is None else X.loc[X.index.isin(y.index[new])]
-        if len(y) == 0:
-            return self
-        values = y.to_numpy(np.float64)
-        if update_params:
-            for h, rows in self._rows(values, X, list(self.models_)).items():
-                self.models_[h].update(rows, values)
-        return self._move_on(y, values)
+        return self._take(y[new], None if X is None else X.loc[X.index.isin(y.index[new])]) if new.any() else self
 
     def _predict(self, fh: Any, X: pd.DataFrame | None) -> pd.Series:
-        means = [prediction.mean.item() for prediction in self._predictions(fh, X)]
-        return pd.Series(means, index=self._index(fh), name=self._y_name)
+        fan, at = self._fan(fh, X)
+        return pd.Series(fan.mean[at], index=self._index(fh), name=self._y_name)
 
     def _predict_quantiles(self, fh: Any, X: pd.DataFrame | None, alpha: list[float]) -> pd.DataFrame:
-        quantiles = [[p.quantile(q).item() for q in alpha] for p in self._predictions(fh, X)]
+        fan, at = self._fan(fh, X)
         columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
-        return pd.DataFrame(quantiles, index=self._index(fh), columns=columns)
+        return pd.DataFrame(np.array([fan.quantile(q)[at] for q in alpha]).T, index=self._index(fh), columns=columns)
 
     def _predict_var(self, fh: Any, X: pd.DataFrame | None = None, cov: bool = False) -> pd.DataFrame:  # noqa: ARG002
-        variances = [prediction.variance.item() for prediction in self._predictions(fh, X)]
-        return pd.DataFrame({self._get_varnames()[0]: variances}, index=self._index(fh))
+        fan, at = self._fan(fh, X)
+        return pd.DataFrame({self._get_varnames()[0]: fan.variance[at]}, index=self._index(fh))
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:  # noqa: ARG003
         """Settings that sktime's checks try."""
-        return [{}, {"lags": 3, "regressor": AGPRegressor(forgetting=0.99)}]
+        return [{}, {"season": 4}]
 
     # ---- files
 
@@ -128,68 +103,76 @@ class AGPForecaster(BaseForecaster):
         if serialization_format != "driftgp":
             return super().save(path, serialization_format)
         self.check_is_fitted()
-        regressor = None if self.regressor is None else portrait(asdict(Settings.of(self.regressor)))
-        index = self.cutoff
+        y, X = self._waiting
         fitted = {
-            "regressor": regressor,
-            "steps": list(self.models_),
-            "index": type(index).__name__,
-            "freq": getattr(index, "freqstr", None),
+            "steps": self._steps(self.fh),
+            "index": type(self.cutoff).__name__,
+            "freq": getattr(self.cutoff, "freqstr", None),
             "end": int(self.end_) if isinstance(self.end_, (int, np.integer)) else str(self.end_),
             "name": None if self._y_name is None else str(self._y_name),
             "columns": self.columns_,
-            "past": self.past_.tolist(),
+            "dated": self._dated,
+            "waiting": [y.tolist(), X.to_numpy(np.float64).tolist()],
         }
-        streams = files.bytes_of(*self.models_.values())
-        files.save(path, type(self), files.Stored({"lags": self.lags}, fitted, streams))
+        stream = self.forecaster_.to_bytes()
+        files.save(path, type(self), files.Stored({"season": self.season}, fitted, [stream]))
         return None
 
     @classmethod
     def load(cls, path: Any) -> Self:
         """The forecaster that `save(path, "driftgp")` wrote, which goes on where that one was."""
         stored = files.load(path, cls)
-        fitted = stored.fitted
-        given = fitted["regressor"]
-        regressor = None if given is None else AGPRegressor(**{name: kernel_of(value) for name, value in given.items()})
-        forecaster = cls(**stored.settings, regressor=regressor)
+        fitted, (data,) = stored.fitted, stored.streams
+        forecaster = cls(**stored.settings)
         # sktime takes note of the horizon, the index and the columns
-        end, steps = _index(fitted), fitted["steps"]
-        X = None if fitted["columns"] is None else pd.DataFrame(0.0, end, fitted["columns"])
-        forecaster.fit(pd.Series(0.0, end, name=fitted["name"]), X=X, fh=steps)
-        settings = Settings.of(AGPRegressor() if regressor is None else regressor)
-        streams = zip(steps, stored.streams, strict=True)
-        forecaster.models_ = {h: Online.from_bytes(data, settings) if data else Online(settings) for h, data in streams}
-        forecaster.past_ = np.array(fitted["past"], np.float64)
+        end, columns = _last(fitted, 2), fitted["columns"]
+        X = pd.DataFrame(0.0, end, columns) if columns else None
+        forecaster.fit(pd.Series(0.0, end, name=fitted["name"]), X=X, fh=fitted["steps"])
+        y, rows = fitted["waiting"]
+        index = _last(fitted, len(y))
+        forecaster._waiting = pd.Series(y, index, np.float64), pd.DataFrame(rows, index, columns, np.float64)
+        forecaster._dated = bool(fitted["dated"])
+        forecaster.forecaster_ = Forecaster.from_bytes(data)
         return forecaster
 
-    # ---- the reduction
+    # ---- rows in, fans out
 
-    def _rows(self, values: np.ndarray, X: pd.DataFrame | None, steps: list[int]) -> dict[int, np.ndarray]:
-        """Inputs for new values, for each step h: the lags up to h before it, the latest first, and its own columns."""
-        series = np.append(self.past_, values)
-        lagged = sliding_window_view(series, self.lags)[:, ::-1]  # row j: the lags up to j + lags − 1
-        count, first = len(values), len(self.past_) - self.lags + 1
-        outside = np.zeros((count, 0)) if X is None else X.to_numpy(np.float64)
-        return {h: np.hstack([lagged[first - h : first - h + count], outside]) for h in steps}
-
-    def _move_on(self, y: pd.Series, values: np.ndarray) -> Self:
-        self.past_ = np.append(self.past_, values)[-len(self.past_) :]
+    def _take(self, y: pd.Series, X: pd.DataFrame | None) -> Self:
+        """Give the forecaster all rows whose steps ahead are known."""
         self.end_, self._y_name = y.index[-1], y.name
+        if X is None:
+            self.forecaster_.update(y.to_numpy(np.float64), self._times(y.index))
+            return self
+        before, before_X = self._waiting
+        y, X = (y, X) if before.empty else (pd.concat([before, y]), pd.concat([before_X, X]))
+        ready = max(len(y) - self.forecaster_.horizon, 0)
+        if ready:
+            now = y.iloc[:ready]
+            self.forecaster_.update(now.to_numpy(np.float64), self._times(now.index), X.to_numpy(np.float64))
+        self._waiting = y.iloc[ready:], X.iloc[ready:]
         return self
 
-    def _predictions(self, fh: Any, X: pd.DataFrame | None) -> list[Prediction]:
-        lags = self.past_[: -self.lags - 1 : -1]
-        index = self._index(fh)
-        outside = np.zeros((len(index), 0)) if X is None else X.loc[index].to_numpy(np.float64)
-        return [
-            self._model(h).predict(np.append(lags, columns))
-            for h, columns in zip(self._steps(fh), outside, strict=True)
-        ]
+    def _fan(self, fh: Any, X: pd.DataFrame | None) -> tuple[Fan, np.ndarray]:
+        """The forecasts of all steps, and which of them are asked for."""
+        steps, horizon = self._steps(fh), self.forecaster_.horizon
+        if not 1 <= min(steps) <= max(steps) <= horizon:
+            raise ValueError(f"fh must hold steps from 1 to {horizon}, the farthest that fit was told of; got {steps}")
+        forecaster = self.forecaster_
+        if self.columns_:
+            y, before = self._waiting
+            ahead = pd.concat([before, X.reindex(self._index(fh.__class__(range(1, horizon + 1))))]).ffill().bfill()
+            forecaster = forecaster.copy()
+            forecaster.update(y.to_numpy(np.float64), self._times(y.index), ahead.to_numpy(np.float64))
+        return forecaster.forecast(), np.array(steps) - 1
 
-    def _model(self, step: int) -> Online:
-        if step not in self.models_:
-            raise ValueError(f"fh must hold steps that fit was told of, {list(self.models_)}; got {step}: fit again")
-        return self.models_[step]
+    def _times(self, index: pd.Index) -> np.ndarray | None:
+        """Times of rows; None where they have none, or where steps of the index are not all of one length or months."""
+        if not isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex)):
+            return None
+        times = (index.to_timestamp() if isinstance(index, pd.PeriodIndex) else index).to_numpy("datetime64[us]")
+        if self.forecaster_.rows == 0:
+            self._dated = regular(times)
+        return times if self._dated else None
 
     def _steps(self, fh: Any) -> list[int]:
         return [int(step) + 1 for step in fh.to_indexer(self.cutoff)]
@@ -198,11 +181,11 @@ class AGPForecaster(BaseForecaster):
         return fh.to_absolute_index(self.cutoff)
 
 
-def _index(fitted: dict[str, Any]) -> pd.Index:
-    """The last two places of a series, as it had them."""
+def _last(fitted: dict[str, Any], count: int) -> pd.Index:
+    """The last places of a series, as it had them."""
     end, freq = fitted["end"], fitted["freq"]
     if fitted["index"] == "DatetimeIndex":
-        return pd.date_range(end=end, periods=2, freq=freq)
+        return pd.date_range(end=end, periods=count, freq=freq)
     if fitted["index"] == "PeriodIndex":
-        return pd.period_range(end=end, periods=2, freq=freq)
-    return pd.RangeIndex(end - 1, end + 1)
+        return pd.period_range(end=end, periods=count, freq=freq)
+    return pd.RangeIndex(end + 1 - count, end + 1)

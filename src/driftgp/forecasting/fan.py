@@ -35,6 +35,11 @@ class Fan:
         """H."""
         return len(self.mean)
 
+    @property
+    def variance(self) -> np.ndarray:
+        """Variance of each step, H."""
+        return self.units.variance(self.m + self.s * self.law.mean, self.s**2 * self.law.variance)
+
     def quantile(self, q: float) -> np.ndarray:
         """The value below which each step's target lies with probability q, H."""
         return self._values(np.full(len(self), ndtri(checks.between("q", q, 0.0, 1.0))))

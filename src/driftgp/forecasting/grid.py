@@ -70,3 +70,18 @@ class Grid:
     def __str__(self) -> str:
         """The step, for messages."""
         return f"{self.months} months" if self.months else str(timedelta(seconds=self.step))
+
+
+def regular(at: np.ndarray) -> bool:
+    """Whether times follow one another by one step, with none left out: no business days.
+
+    >>> regular(np.arange("2024-01", "2024-06", dtype="datetime64[M]").astype("datetime64[us]"))
+    True
+    >>> regular(np.array(["2024-01-04", "2024-01-05", "2024-01-08", "2024-01-09"], "datetime64[us]"))
+    False
+    """
+    try:
+        rows = Grid.of(at, None).rows(at)
+    except ValueError:
+        return False
+    return bool(np.all(np.diff(rows) == 1))

@@ -43,3 +43,8 @@ class Units:
         """Mean of values whose mean and variance in these units are z and v: E f² = (E f)² + Var f for roots."""
         f = self.centre + self.scale * z
         return f**2 + self.scale**2 * variance if self.roots else f
+
+    def variance(self, z: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """Variance of the same values: 4 (E f)² Var f + 2 (Var f)² for roots that are normal."""
+        f, v = self.centre + self.scale * z, self.scale**2 * variance
+        return 4.0 * f**2 * v + 2.0 * v**2 if self.roots else v
