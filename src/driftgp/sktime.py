@@ -158,7 +158,7 @@ class FanForecaster(BaseForecaster):
         if not 1 <= min(steps) <= max(steps) <= horizon:
             raise ValueError(f"fh must hold steps from 1 to {horizon}, the farthest that fit was told of; got {steps}")
         forecaster = self.forecaster_
-        if self.columns_:
+        if X is not None:
             y, before = self._waiting
             ahead = pd.concat([before, X.reindex(self._index(fh.__class__(range(1, horizon + 1))))]).ffill().bfill()
             forecaster = forecaster.copy()

@@ -154,7 +154,8 @@ class Forecaster:
 
     def _begun(self) -> Work:
         values = np.array([value for value, _ in self._rows])
-        work = Work(self._calendar, self.horizon, self._start, values, self.horizon * len(self.known))
+        known = np.array([ahead for _, ahead in self._rows])
+        work = Work(self._calendar, self.horizon, self._start, values, known)
         for value, ahead in self._rows:
             work.take(value, ahead)
         return work

@@ -20,6 +20,7 @@ SEASONAL = 48  # values one long season before the targets, at most
 MEMORY = 36  # long seasons until a row counts 1/e
 SHORTEST = 1000  # rows of that memory, at least
 PRIOR = 0.1  # variance of a weight around the seasonal naive forecast, which is where the regression starts
+OUTSIDE = 1.0  # of the weight of a column from outside, which is given for a reason
 LARGEST = 1e4  # trace of P per input: directions that no row shows any more must not grow without end
 
 
@@ -54,6 +55,7 @@ class Sheet:
         self.D = lags + len(leads) + calendar.long_slots + 3 * calendar.slots + 4 + others
         self.forgetting = 1.0 - 1.0 / max(MEMORY * calendar.long_season, SHORTEST)
         self.P, self.w = PRIOR * np.eye(self.D), np.zeros((self.D, horizon))
+        self.P[self.D - others :, self.D - others :] *= OUTSIDE / PRIOR
         lead = np.arange(horizon)
         same = calendar.season - 1 - lead % calendar.season  # the last value at the same place in the season
         self.w[same[same < lags], lead[same < lags]] = 1.0

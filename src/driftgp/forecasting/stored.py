@@ -20,9 +20,25 @@ from driftgp.settings_json import model_of, plain
 _ENVELOPE = Envelope("forecaster", b"\x89drfcast", 2, largest_header=1 << 20)
 _LAYOUT = Layout(1, None, MODEL.fills_gaps)
 _MOST = 1 << 27  # numbers
-_ARRAYS = ("past", "targets", "phi", "m", "s", "z", "v", "n", "R", "R_slot", "origins_slot", "issued", "records")
+_ARRAYS = (
+    "centre",
+    "scale",
+    "past",
+    "targets",
+    "phi",
+    "m",
+    "s",
+    "z",
+    "v",
+    "n",
+    "R",
+    "R_slot",
+    "origins_slot",
+    "issued",
+    "records",
+)
 _MISSING = ("targets", "z")  # where NaN stands for what has not come
-_POSITIVE = ("s", "v", "n", "origins_slot")
+_POSITIVE = ("scale", "s", "v", "n", "origins_slot")
 _LONGEST = 100_000  # rows until there are enough to begin, at most
 
 
@@ -103,7 +119,7 @@ def _work(
     calendar: Calendar, horizon: int, first: datetime | None, others: int, scalars: dict[str, Any], payload: memoryview
 ) -> Work:
     """A forecaster's work, its numbers those of a file."""
-    work = Work(calendar, horizon, first, np.zeros(calendar.season), others)
+    work = Work(calendar, horizon, first, np.zeros(calendar.season), np.zeros((1, others)))
     arrays = _arrays(work)
     sizes = [_words(array).size for array in arrays]
     parts = np.split(_unpacked(payload, sum(sizes)), np.cumsum(sizes)[:-1])

@@ -38,12 +38,14 @@ class Work:
     """The state of a forecaster that has begun: rings of H + 1 origins, and what they have taught."""
 
     def __init__(
-        self, calendar: Calendar, horizon: int, first: datetime | None, values: np.ndarray, others: int
+        self, calendar: Calendar, horizon: int, first: datetime | None, values: np.ndarray, known: np.ndarray
     ) -> None:
-        """Choose units by the first values, which are to be taken in after that."""
+        """Choose units by the first values (N) and known columns (N×…), which are to be taken in after that."""
         self.calendar, self.horizon, self.first = calendar, horizon, first
         self.units = Units.of(values)
-        self.sheet = Sheet(calendar, horizon, others)
+        self.centre, spread = known.mean(0), known.std(0)  # of the known columns
+        self.scale = np.where(spread > 0.0, spread, np.maximum(np.abs(self.centre), 1.0))
+        self.sheet = Sheet(calendar, horizon, known.shape[1])
         H, ring = horizon, horizon + 1
         self.row = -1  # the last row taken in
         self.past = self._before(self.units.inwards(values))  # the last values, gaps filled
@@ -89,7 +91,7 @@ class Work:
 
     # ---- one row -----------------------------------------------------------------------------------------------------
 
-    def take(self, value: float, others: np.ndarray) -> None:
+    def take(self, value: float, known: np.ndarray) -> None:
         """Learn from a row, then issue the forecasts of the H rows after it."""
         self.row += 1
         place = self.row % (self.horizon + 1)
@@ -101,7 +103,7 @@ class Work:
             self._learn()
         self.past = np.append(self.past[1:], z if z == z else self._expected())
         slot, year = self._place(self.row)
-        phi = self.sheet.inputs(self.past, slot, year, others)
+        phi = self.sheet.inputs(self.past, slot, year, (known - self.centre) / self.scale)
         self.phi[place], self.z[place] = phi, np.nan
         self.m[place] = self.sheet.means(phi)
         self.s[place] = np.sqrt(self.v[self._slots(self.row), np.arange(self.horizon)])
