@@ -86,9 +86,9 @@ def test_columns_that_are_known_ahead_matter(series):
     assert np.abs(forecaster.predict(X=X[250:254]) - y[250:254]).max() < 0.5
 
 
-@pytest.mark.parametrize("freq", ["B", "M", "W-SUN", "Q"])
+@pytest.mark.parametrize("freq", ["B", "ME", "W-SUN", "QS"])
 def test_calendars_whose_steps_differ_in_length(freq):
-    y = pd.Series(np.arange(150.0), pd.period_range("2000-01-03", periods=150, freq=freq))
+    y = pd.Series(np.arange(150.0), pd.date_range("2000-01-03", periods=150, freq=freq))
     told = FanForecaster().fit(y[:140], fh=np.arange(1, 11)).predict()
     assert list(told.index) == list(y.index[140:])
     np.testing.assert_allclose(told, y[140:], rtol=0.15)
