@@ -58,6 +58,8 @@ test-core: $(CORE_VENV)/.made ## the core's tests, in an environment that has nu
 # compiled with it, so that the sanitiser is loaded before it, and leaks, which would be those of Python, are not looked for.
 SANITISERS ?= address thread
 SANITISED := .cache/sanitised
+SANITISED_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
+	anchored bank bounded guarded members native_agp native_wrappers records standardize within))
 SANITISED_FLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 SANITISED_FLAGS_thread := -fsanitize=thread
 test-sanitised: $(addprefix sanitised-, $(SANITISERS)) ## the C++ engine under ASan with UBSan, and under TSan (SANITISERS=thread)
@@ -67,7 +69,7 @@ sanitised-%: $(VENV)/.dev
 		"import hatch_build as h, pathlib as p; h.build(p.Path('src/driftgp/engine/cpp').resolve(), p.Path('src/driftgp/engine/libdriftgp.so').resolve(), h.here())"
 	export LD_PRELOAD="$$(c++ -print-file-name=lib$(if $(filter thread,$*),tsan,asan).so) $$(c++ -print-file-name=libstdc++.so.6)" \
 		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1:exitcode=66:suppressions=$(CURDIR)/tests/fuzz/tsan.supp PYTHONPATH=$(SANITISED)/$*/src $(TEST_ENV); \
-	$(BIN)/python -m pytest tests/test_native_agp.py tests/test_native_wrappers.py tests/test_records.py $(ARGS) \
+	$(BIN)/python -m pytest $(SANITISED_TESTS) $(ARGS) \
 		&& $(BIN)/python -m tests.fuzz states stacks --cases 1000
 
 fuzz: $(VENV)/.dev ## hostile states, files and calls, by seed (ARGS="states --seed 7 --only 123": one case again)

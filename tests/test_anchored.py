@@ -7,6 +7,8 @@ from driftgp import prequential
 from driftgp.members import Anchored, Lagged, descent, evidence
 from driftgp.members.descent import DescentState
 from driftgp.members.heads import Heads, HeadsState, packed_size
+from driftgp.model import Units
+from driftgp.records import entries
 
 RNG = np.random.default_rng(0)
 
@@ -139,8 +141,6 @@ def test_after_an_abrupt_change_the_longest_memory_gives_way():
 
 def test_in_other_units_it_says_the_same(each_engine):
     """Units change in the middle of a fit: what was in hand begins again, and the forecast stays."""
-    from driftgp.model import Units
-
     X, y = stream(260)
     for model in (Anchored(points=12, ring=100, sample=60), Lagged()):
         state = model.init(X[:250], y[:250])
@@ -151,6 +151,21 @@ def test_in_other_units_it_says_the_same(each_engine):
         after = model.predict(changed, units.inputs(X[250:]))
         np.testing.assert_allclose(after.mean * 0.5 + 4.0, before.mean, rtol=1e-6)
         np.testing.assert_allclose(after.variance * 0.25, before.variance, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("model", "rows"), [(Anchored(points=5), 0), (Anchored(points=5), 20), (Lagged(), 0)])
+def test_before_the_first_fit_it_is_as_if_the_rows_had_come_in_the_new_units(model, rows):
+    """The fear: a stream whose first value is 5000 gives the prior a noise of 0.1 / 5000², for hundreds of rows."""
+    X, y = stream(rows)
+    units = Units(np.array([0.5, -1.0, 2.0]), np.array([2e3, 1e-3, 3.0]), np.array([4.0]), np.array([5e3]))
+    moved = model.init(X, y).copy()
+    model.rescale(moved.view, units)
+    there = model.init(units.inputs(X), units.targets(y))
+    for entry in entries(moved.record.dtype):
+        here, expected = (
+            np.frombuffer(state.record.tobytes(), entry.kind, entry.numbers, entry.offset) for state in (moved, there)
+        )
+        np.testing.assert_allclose(here, expected, rtol=1e-9, atol=1e-12, err_msg=entry.path)
 
 
 def test_no_row_costs_much_more_than_another():
@@ -178,3 +193,19 @@ def test_no_row_costs_much_more_than_another():
 def test_settings_that_make_no_member_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.usefixtures("each_engine")
+@pytest.mark.parametrize(("sums", "moments"), [(-1e3, 1.0), (1.0, 1e300)])
+def test_sums_that_have_no_solution_leave_the_old_features(sums, moments):
+    """The fear: sums that rounding or wild rows have spoilt become weights that are no numbers."""
+    X, y = RNG.normal(size=(60, 2)), RNG.normal(size=60)
+    model = Anchored(points=4, ring=40, sample=12)
+    state = model.init(X[:40], y[:40])
+    undisturbed = model.update(state, X[40], y[40])
+    spoilt = state.copy()
+    spoilt.record["stage"], spoilt.record["at"], spoilt.record["span"] = 8, 40, 0  # the first head comes next
+    spoilt.record["sums"][...], spoilt.record["moments"][...] = sums, moments
+    after = model.update(spoilt, X[40], y[40])
+    assert after.stage == 0
+    assert after.record["heads"].tobytes() == undisturbed.record["heads"].tobytes()

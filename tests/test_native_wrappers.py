@@ -16,7 +16,7 @@ from driftgp.monitor import Monitor
 from driftgp.predictions import nominal_reach
 from driftgp.predictions.normal import pdf
 from driftgp.records import entries
-from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
 
 SEED = 20250
 ROWS, WARMUP = 70, 25
@@ -68,6 +68,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "bank of voices": lambda: Standardize(
         Bank([agp(), Anchored(points=4, ring=16, sample=10, refresh=9), Lagged(), Persistence()], corrected=(0, 1)),
         adapt=0.95,
+    ),
+    "bank of wrapped voices": lambda: Bank(
+        [Within(Anchored(points=3, ring=16, sample=10)), Guarded(Lagged(forgetting=(0.99, 0.9))), agp()], corrected=(0,)
     ),
     "bank of anything": lambda: Bank([Standardize(Within(agp()), adapt=0.9), Watched(Persistence()), agp()]),
     "0.1's default": lambda: Calibrated(Standardize(Within(Bank(memories(0.9, 0.95, 0.99))), adapt=0.98)),
@@ -315,20 +318,26 @@ def test_units_of_a_warm_up_batch_need_one():
 
 def normal_model(rng: np.random.Generator, depth: int) -> Any:
     """A model with normal predictions."""
-    kind = rng.integers(7) if depth > 0 else rng.integers(3)
+    kind = rng.integers(9) if depth > 0 else rng.integers(5)
     if kind == 0:
         return LastKMean(k=int(rng.integers(1, 5)), noise=float(rng.uniform(0.1, 2.0)))
     if kind <= 2:
         M, rate = int(rng.integers(2, 7)), float(rng.uniform(0.85, 1.0))
         return agp(inducing=M, window=int(rng.choice([8, 15, 25])), forgetting=rate)
+    if kind <= 4:
+        rates = tuple(rng.uniform(0.9, 1.0, int(rng.integers(1, 4))).tolist())
+        if kind == 3:
+            return Lagged(lags=int(rng.integers(0, 4)), forgetting=rates)
+        ring, sample = int(rng.integers(8, 40)), int(rng.integers(4, 30))
+        return Anchored(points=int(rng.integers(1, 8)), ring=ring, forgetting=rates, sample=sample, refresh=7)
     held = normal_model(rng, depth - 1)
     adapted = Standardize(held, adapt=float(rng.uniform(0.8, 1.0)))
-    return (adapted, Within(held, float(rng.uniform(0.0, 0.5))), CarryForward(held), Watched(held))[kind - 3]
+    return (adapted, Within(held, float(rng.uniform(0.0, 0.5))), CarryForward(held), Watched(held))[kind - 5]
 
 
 def any_model(rng: np.random.Generator, depth: int) -> Any:
     """Wrappers around a bank or a single model."""
-    kind = rng.integers(7) if depth > 0 else 0
+    kind = rng.integers(9) if depth > 0 else 0
     if kind == 0:
         count = int(rng.integers(1, 4))
         return Bank([normal_model(rng, 1) for _ in range(count)], corrected=range(int(rng.integers(0, count + 1))))
@@ -341,6 +350,8 @@ def any_model(rng: np.random.Generator, depth: int) -> Any:
         CarryForward(held),
         Watched(held, Monitor(lags=int(rng.integers(1, 4)))),
         Calibrated(held, symmetric=bool(rng.integers(2)), rate=0.02),
+        Guarded(held, reach=float(rng.uniform(2.0, 6.0))),
+        Bounded(held, low=-1.0, slack=float(rng.uniform(0.0, 0.5)), leak=float(rng.choice([0.0, 0.01]))),
     )[kind - 2]
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from driftgp import forecasts
 from driftgp.predictions import Prediction
 
 # No number is farther out than this in its units: products of several of them are finite.
@@ -98,7 +99,7 @@ class Contract(abc.ABC):
     @property
     def voices(self) -> int:
         """Normal distributions that a forecast holds, of which the first is the model's own (`forecasts.voices`)."""
-        return 1
+        return forecasts.voices(np.zeros(1, self.forecast_dtype(1))).shape[1]
 
     @property
     def as_they_are(self) -> bool:

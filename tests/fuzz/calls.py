@@ -13,7 +13,7 @@ from driftgp.fleet import Fleet
 from driftgp.model import Model
 from driftgp.online import LateLabels
 from tests.catalogue import CATALOGUE
-from tests.fuzz.states import MODELS
+from tests.fuzz.states import EFFORTS, MODELS
 
 D = 2
 CALLS = 40
@@ -48,9 +48,9 @@ class Session:
         """Choose a model. Only the default promises to be finite whatever comes; the others get sane numbers."""
         self.rng = rng
         self.default = rng.random() < 0.15
-        name = MODELS[rng.integers(len(MODELS))]
+        name, effort = MODELS[rng.integers(len(MODELS))], EFFORTS[rng.integers(len(EFFORTS))]
         empty = np.zeros((0, D)), np.zeros(0)
-        self.model: Model = recommended(*empty) if self.default else CATALOGUE[name].make()
+        self.model: Model = recommended(*empty, effort=effort) if self.default else CATALOGUE[name].make()
         X = rng.normal(size=(15, D))
         self.online = Online(self.model, self.model.init(X, X[:, 0]))
         self.fleet = Fleet(self.model)

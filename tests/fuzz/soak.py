@@ -2,7 +2,7 @@
 
     make soak                             a million steps, over several models
     make soak ARGS="--steps 100000"       fewer of them
-    make soak ARGS="--default 1000000"    all of them by the default model, which takes longer
+    make soak ARGS="--only low"           all of them by the default of that effort (or medium, or high)
 
 Every step predicts, takes the interval and learns, in one process. The stream changes its habits every few hundred
 rows: calm, constants, alternating extremes, lone wild values, other units, gaps, duplicates, denormals.
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from driftgp import AGP, FastAGP, Online, recommended
+from driftgp.defaults import Effort
 from driftgp.kernels import SE, Linear
 from driftgp.model import Model
 from driftgp.wrappers import Bank, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
@@ -30,7 +31,11 @@ def wrapped(model: Model) -> Model:
     return Watched(CarryForward(Guarded(Calibrated(Standardize(Within(model), adapt=0.99)))))
 
 
-def models(steps: int, default: int) -> dict[str, tuple[Model, int]]:
+# Shares of the steps that the defaults take; the other models share what is left.
+SHARES: dict[Effort, float] = {"low": 0.2, "medium": 0.1, "high": 0.02}
+
+
+def models(steps: int) -> dict[str, tuple[Model, int]]:
     """Models, and the steps of each."""
     fast = [FastAGP(kernel=Linear() + SE(), forgetting=rate, **SMALL) for rate in (0.9, 0.99)]
     light: dict[str, Model] = {
@@ -38,9 +43,10 @@ def models(steps: int, default: int) -> dict[str, tuple[Model, int]]:
         "AGP, wrapped": wrapped(AGP(prior=10.0, **SMALL)),
         "a bank of both": wrapped(Bank([*fast, AGP(prior=10.0, **SMALL)])),
     }
-    each = max(steps - default, 0) // len(light)
+    each = round(steps * (1.0 - sum(SHARES.values())) / len(light))
     return {name: (model, each) for name, model in light.items()} | {
-        "the default": (recommended(np.zeros((0, D)), np.zeros(0)), default)
+        effort: (recommended(np.zeros((0, D)), np.zeros(0), effort=effort), round(share * steps))
+        for effort, share in SHARES.items()
     }
 
 
@@ -122,14 +128,13 @@ def main() -> None:
     """Parse the command line, run, and fail where a forecast was not finite or memory grew."""
     parser = argparse.ArgumentParser(prog="make soak", description="Hostile steps: memory, and the slowest of them.")
     parser.add_argument("--steps", type=int, default=1_000_000, help="of all models together")
-    parser.add_argument("--default", type=int, help="steps of them by the default model; a twentieth by default")
+    parser.add_argument("--only", choices=SHARES, help="all of them by the default of this effort")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    default = given.steps // 20 if given.default is None else given.default
     failed = False
-    for name, (model, steps) in models(given.steps, default).items():
-        if steps:
-            told = soak(model, steps, given.seed)
+    for name, (model, share) in models(given.steps).items():
+        if given.only in (None, name):
+            told = soak(model, given.steps if given.only else share, given.seed)
             print(f"{name}: " + ", ".join(f"{key} {value:.4g}" for key, value in told.items()), flush=True)
             failed |= bool(told["not finite"]) or told["growth, MB"] >= 1.0
     raise SystemExit(failed)

@@ -1,24 +1,36 @@
 """Nested models of every build of the library, on stacks of states, by several threads at once: one thread's bits."""
 
 import threading
+from typing import Any
 
 import numpy as np
 
+from driftgp import recommended
 from driftgp.engine import library
 from driftgp.engine.native import NativeEngine
-from tests.test_native_wrappers import any_model, stream
+from tests.fuzz.states import EFFORTS
+from tests.test_native_wrappers import INPUTS, any_model, stream
 
 STATES, ROWS, THREADS = 6, 12, 3
+
+
+def some_model(rng: np.random.Generator, outputs: int) -> Any:
+    """Any nesting, or now and then the default of some effort."""
+    if rng.random() < 0.9:
+        return any_model(rng, 4)
+    effort = EFFORTS[rng.integers(len(EFFORTS))]
+    return recommended(np.zeros((0, INPUTS)), np.zeros((0, outputs)), effort=effort, support=(6.5, None))
 
 
 def case(rng: np.random.Generator) -> str:
     """A model, a build, a stack; then the same by threads that share the model."""
     levels = [level for level in library.LEVELS[1:] if library.library().level(level)]
     level = levels[rng.integers(len(levels))]
-    model, P = any_model(rng, 4), int(rng.integers(1, 4))
+    P = int(rng.integers(1, 4))
+    model = some_model(rng, P)
     X, y, elapsed = stream(model, P, int(rng.integers(1 << 30)))
     engine = NativeEngine(model, X.shape[1], P, level)
-    warmup, N = int(rng.choice([0, 1, 10, 25])), STATES * ROWS
+    warmup, N = int(rng.choice([0, 1, 10, 25, 60])), STATES * ROWS
     states = np.zeros(STATES, engine.record_dtype)
     for state in states.reshape(STATES, 1):
         engine.start(state.reshape(()), X[:warmup], y[:warmup])

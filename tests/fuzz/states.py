@@ -12,24 +12,28 @@ from typing import Any
 import numpy as np
 
 from driftgp import Online, checkpoint, recommended
+from driftgp.defaults import Effort
 from driftgp.fleet import Fleet
 from driftgp.model import Model, State
 from driftgp.records import entries
 from tests.catalogue import CATALOGUE
 
+EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
 MODELS = [name for name, entry in CATALOGUE.items() if entry.make.__qualname__.split(".")[0] != "rival"]
 ROWS = np.random.default_rng(0).normal(size=(60, 4))
 X, Y = ROWS[:, :2], np.sin(ROWS[:, 0]) + 0.1 * ROWS[:, 3]
 STEPS = 20
+AGES = (21, 34, 36, 38, 40)  # rows that a state has behind it: members that work in pieces are then at another one
 WHOLES = (-1, 0, 1, 2, 3, 4, 5, 11, 12, 13, 10**6, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, -(2**31), -(2**63))
 FLOATS = (np.nan, np.inf, -np.inf, -1.0, 0.0, -0.0, 5e-324, 1e-300, 1e-150, 1e150, 1e300, 1.7e308, -1.7e308)
 
 
 @cache
-def grown(name: str) -> State:
-    """A state that has learned for a while."""
-    model = recommended(X[:40], Y[:40]) if name == "default" else CATALOGUE[name].make()
-    return model.update(model.init(X[:20], Y[:20]), X[20:40], Y[20:40])
+def grown(name: str, age: int = 40) -> State:
+    """A state that has learned for a while: a model of the catalogue, or the default of an effort."""
+    efforts = [effort for effort in EFFORTS if effort == name]
+    model = recommended(X[:40], Y[:40], effort=efforts[0], support=(-3.0, None)) if efforts else CATALOGUE[name].make()
+    return model.update(model.init(X[:20], Y[:20]), X[20:age], Y[20:age])
 
 
 # ---- what is changed -------------------------------------------------------------------------------------------------
@@ -147,9 +151,9 @@ WAYS: tuple[Callable[[np.random.Generator, State], State], ...] = (
 
 def case(rng: np.random.Generator) -> str:
     """Change a state, hand it in, and, if it is taken, go on with it."""
-    name = "default" if rng.random() < 0.05 else _one_of(rng, MODELS)
+    name = _one_of(rng, EFFORTS if rng.random() < 0.15 else MODELS)
     way = _one_of(rng, WAYS)
-    state = grown(name).copy()
+    state = grown(name, int(_one_of(rng, AGES))).copy()
     if way is not by_forged_header:
         change(rng, state.record)
     try:

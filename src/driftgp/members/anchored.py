@@ -14,7 +14,7 @@ import numpy as np
 from driftgp import checks, forecasts
 from driftgp.members import descent, evidence
 from driftgp.members.descent import DescentState
-from driftgp.members.heads import Heads, HeadsState, packed, packed_size, unpacked
+from driftgp.members.heads import LARGEST, Heads, HeadsState, check_size, packed, packed_size, unpacked
 from driftgp.model import Model, Units
 from driftgp.predictions import Prediction
 from driftgp.records import View, floats, part, whole
@@ -139,9 +139,12 @@ class Anchored(Model):
         if not (0 <= state.points <= self.points and 0 <= state.next_points <= self.points):
             raise ValueError(f"points must lie in [0, {self.points}]; got {state.points} and {state.next_points}")
         self._check_work(state)
-        for name in ("X", "y", "theta", "Z", "N", "squares", "next_Z", "next_N", "sums", "moments", "totals"):
+        for name in ("X", "y", "Z", "N", "next_Z", "next_N"):
+            check_size(name, getattr(state, name))
+        for name in ("theta", "squares", "sums", "moments", "totals"):
             if not np.isfinite(getattr(state, name)).all():
                 raise ValueError(f"{name} must be finite")
+        evidence.check(state.theta)
         self.heads.check(state.heads)
         descent.check(state.fit)
 
@@ -169,16 +172,13 @@ class Anchored(Model):
     def start(self, state: AnchoredState, X: np.ndarray, y: np.ndarray) -> None:
         """Learn hyperparameters and sums from the batch, all at once."""
         state.theta[...], _ = evidence.prior(X.shape[1])
-        q = evidence.parameters(state.theta).noise
-        self.heads.start(state.heads, q, q)
-        state.squares[...] = q
+        self._learn_again(state)
         state.due, state.refresh = _FEWEST, self.refresh
         here = observed(X, y)
         for x, target in zip(X[here], y[here], strict=True):
             self._keep(state, x, target)
         if state.rows < _FEWEST:
-            for i in range(state.rows):
-                self._recur(state, state.X[i % self.ring], state.y[i % self.ring])
+            self._learn_again(state)
             return
         self._begin_fit(state)
         while state.stage != NOTHING:
@@ -222,18 +222,22 @@ class Anchored(Model):
     def rescale(self, state: AnchoredState, units: Units) -> None:
         """Rows, points and lengthscales in other units; the regressions say what they said.
 
-        Work in hand begins again, for its sums are of the old units.
+        Work in hand begins again, for its sums are of the old units. Before the first fit hyperparameters are those of
+        any stream in units of its own: they stay, and the rows so far are learned again.
         """
         D = len(units.x_scale)
         kept = (np.arange(self.ring) < state.rows)[:, None]
         state.X[...] = np.where(kept, units.inputs(state.X), 0.0)
         state.y[...] = np.where(kept, units.targets(state.y), 0.0)
-        state.Z[:, : state.points] = units.inputs(state.Z[:, : state.points].T).T
-        linear = evidence.parameters(state.theta).linear
-        self.heads.rescale(state.heads, linear * units.x_centre, np.ones(D), units)
-        state.theta[:D] -= np.log(units.x_scale)
-        state.theta[D + 1 : -1] += 2.0 * np.log(units.x_scale)
-        state.squares /= np.mean(units.y_scale) ** 2
+        if state.points == 0:
+            self._learn_again(state)
+        else:
+            state.Z[:, : state.points] = units.inputs(state.Z[:, : state.points].T).T
+            p = evidence.parameters(state.theta)
+            self.heads.rescale(state.heads, p.linear * units.x_centre, np.ones(D), p.noise, units)
+            state.theta[:D] -= np.log(units.x_scale)
+            state.theta[D + 1 : -1] += 2.0 * np.log(units.x_scale)
+            state.squares /= np.mean(units.y_scale) ** 2
         if FACTOR <= state.stage <= FINISH:
             state.due = state.rows
         elif state.stage != NOTHING:
@@ -249,6 +253,14 @@ class Anchored(Model):
     def _recur(self, state: AnchoredState, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         phi = self._features(state, x[None])[0]
         return self.heads.learn(state.heads, phi, y, float(np.exp(state.theta[-1])), state.rows)
+
+    def _learn_again(self, state: AnchoredState) -> None:
+        """Regressions that know nothing but the last few rows."""
+        q = evidence.parameters(state.theta).noise
+        self.heads.start(state.heads, q, q)
+        state.squares[...] = q
+        for row in range(max(state.rows - min(self.ring, _FEWEST), 0), state.rows):
+            self._recur(state, state.X[row % self.ring], state.y[row % self.ring])
 
     def _keep(self, state: AnchoredState, x: np.ndarray, y: np.ndarray) -> None:
         slot = state.rows % self.ring
@@ -419,9 +431,11 @@ class Anchored(Model):
     def _solve_head(self, state: AnchoredState) -> None:
         h, F, q = state.span, state.heads.w.shape[1], float(np.exp(state.fit.theta[-1]))
         A = unpacked(state.sums[h], F) + q * np.eye(F)
-        C = np.linalg.inv(A)
-        state.sums[h], state.moments[h] = packed(C), C @ state.moments[h]
-        state.span = h + 1
+        found = evidence.inverse(A)
+        if found is None or not np.all(np.abs(w := found[0] @ state.moments[h]) <= LARGEST):  # the old features stay
+            state.stage = NOTHING
+            return
+        state.sums[h], state.moments[h], state.span = packed(found[0]), w, h + 1
         if state.span == self.voices:
             self._change(state)
 

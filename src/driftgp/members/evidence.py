@@ -23,6 +23,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 JITTER = 1e-6  # relative to the diagonal of k(Z, Z)
+_LARGEST = 700.0  # logarithm of a number
 
 
 class Parameters(NamedTuple):
@@ -39,6 +40,13 @@ def parameters(theta: np.ndarray) -> Parameters:
     D = (len(theta) - 2) // 2
     e = np.exp(theta)
     return Parameters(e[:D], float(e[D]), np.sqrt(e[D + 1 : -1]), float(e[-1]))
+
+
+def check(theta: np.ndarray) -> None:
+    """Refuse logarithms of numbers that are too large or too small to be numbers."""
+    D = (len(theta) - 2) // 2
+    if not (np.all(theta <= _LARGEST) and np.all(theta[:D] >= -0.5 * _LARGEST) and theta[[D, -1]].min() >= -_LARGEST):
+        raise ValueError("theta must be logarithms of numbers that are finite and positive")
 
 
 def prior(inputs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -75,6 +83,15 @@ def features(p: Parameters, Z: np.ndarray, N: np.ndarray, X: np.ndarray, width: 
     return np.pad(Phi, ((0, 0), (0, max(width - Phi.shape[1], 0))))
 
 
+def inverse(A: np.ndarray) -> tuple[np.ndarray, float] | None:
+    """A⁻¹ of a positive definite matrix and log|A|; None if it is none."""
+    try:
+        R = cholesky(A, lower=True)
+    except (np.linalg.LinAlgError, ValueError):
+        return None
+    return cho_solve((R, True), np.eye(len(A))), 2.0 * float(np.sum(np.log(np.diag(R))))
+
+
 class Moments(NamedTuple):
     """Sums over rows."""
 
@@ -104,19 +121,18 @@ def value(p: Parameters, m: Moments, rows: int) -> Solved | None:
     """The negative bound of all rows; None if A has no factor."""
     F, P = m.b.shape
     q = p.noise
-    try:
-        R = cholesky(m.S / q + np.eye(F), lower=True)
-    except (np.linalg.LinAlgError, ValueError):
+    found = inverse(m.S / q + np.eye(F))
+    if found is None:
         return None
-    inverse = cho_solve((R, True), np.eye(F))
+    C, log_determinant = found
     b = m.b / q
-    c = inverse @ b
+    c = C @ b
     explained, squares = float(np.sum(b * c)), m.squares / q
-    fit = P * rows * np.log(2.0 * np.pi * q) + 2.0 * P * float(np.sum(np.log(np.diag(R)))) + squares - explained
+    fit = P * rows * np.log(2.0 * np.pi * q) + P * log_determinant + squares - explained
     rest = P * m.left_out / (2.0 * q)
     weights = float(np.sum(c**2))
-    by_noise = 0.5 * (P * rows - P * F + P * float(np.trace(inverse)) - squares + explained + weights) - rest
-    return Solved(0.5 * fit + rest, inverse, c, by_noise)
+    by_noise = 0.5 * (P * rows - P * F + P * float(np.trace(C)) - squares + explained + weights) - rest
+    return Solved(0.5 * fit + rest, C, c, by_noise)
 
 
 class Slope(NamedTuple):

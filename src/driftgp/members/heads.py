@@ -22,6 +22,9 @@ _NOISE_MEMORY = 100.0
 _GROWTH = 1e4
 # A variance stays above zero.
 LEAST = float(np.finfo(float).tiny) ** 0.5
+# No step leaves larger numbers: products of a few of them are finite.
+LARGEST = 1e80
+_LEAST_RATE = 0.5  # of forgetting
 
 
 class HeadsState(View):
@@ -126,10 +129,11 @@ class Heads:
             errors[h] = e
         return errors
 
-    def rescale(self, state: HeadsState, u: np.ndarray, a: np.ndarray, units: Units) -> None:
+    def rescale(self, state: HeadsState, u: np.ndarray, a: np.ndarray, q: float, units: Units) -> None:
         """Features (φ_i − u_i φ_0)/a_i for i = 1 … len(u) and a constant φ_0 = 1, and targets in other units.
 
         wᵀφ stays what it was, in the new units: w_0 ← w_0 + Σ u_i w_i, w_i ← a_i w_i, and C ← E C Eᵀ with the same E.
+        In units so much larger that C is beyond what it may grow to, what was known of the features says nothing.
         """
         changed = slice(1, 1 + len(u))
         for h in range(len(self.rates)):
@@ -142,17 +146,25 @@ class Heads:
             C[:, changed] *= a
             w /= units.y_scale
             w[0] -= units.y_centre / units.y_scale
+            if not np.trace(C) <= _GROWTH * len(C) / q:
+                C = np.eye(len(C)) / q
             self.put(state, h, C, w)
         state.noise /= units.y_scale**2
 
     def check(self, state: HeadsState) -> None:
         """Refuse numbers that no step could have left."""
         for name in ("C", "g", "w"):
-            if not np.isfinite(getattr(state, name)).all():
-                raise ValueError(f"{name} must be finite")
-        if not (np.all(np.isfinite(state.noise) & (state.noise >= 0.0)) and 1.0 <= state.errors <= _NOISE_MEMORY):
-            raise ValueError("noise must be finite and not negative, and errors must lie in [1, 100]")
+            check_size(name, getattr(state, name))
+        if not (np.all((state.noise >= 0.0) & (state.noise <= LARGEST**2)) and 1.0 <= state.errors <= _NOISE_MEMORY):
+            raise ValueError(f"noise must lie in [0, {LARGEST**2:g}], and errors must lie in [1, 100]")
         if not (
-            np.all((state.gain >= 0.0) & np.isfinite(state.gain)) and np.all((state.keep > 0.0) & (state.keep <= 1.0))
+            np.all((state.gain >= 0.0) & (state.gain <= 1.0 / _LEAST_RATE))
+            and np.all((state.keep >= _LEAST_RATE) & (state.keep <= 1.0))
         ):
-            raise ValueError("gain must not be negative, and keep must lie in (0, 1]")
+            raise ValueError("gain must lie in [0, 2], and keep must lie in [0.5, 1]")
+
+
+def check_size(name: str, values: np.ndarray) -> None:
+    """Refuse numbers so large that what is computed from them is not finite, and what is no number."""
+    if not np.all(np.abs(values) <= LARGEST):
+        raise ValueError(f"{name} must be finite, and at most {LARGEST:g} in size")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from driftgp import checks, forecasts
-from driftgp.members.heads import Heads, HeadsState, packed_size
+from driftgp.members.heads import Heads, HeadsState, check_size, packed_size
 from driftgp.model import Model, Units
 from driftgp.predictions import Prediction
 from driftgp.records import View, floats, part, whole
@@ -86,8 +86,7 @@ class Lagged(Model):
         """Refuse counts out of range, and numbers that are not finite."""
         if not (0 <= state.known <= self.lags and state.rows >= 0):
             raise ValueError(f"known must lie in [0, {self.lags}], and rows must not be negative")
-        if not np.isfinite(state.last).all():
-            raise ValueError("last must be finite")
+        check_size("last", state.last)
         self.heads.check(state.heads)
 
     def facts(self, state: LaggedState) -> dict[str, Any]:  # noqa: ARG002
@@ -135,11 +134,13 @@ class Lagged(Model):
             state.known = min(state.known + 1, self.lags)
 
     def rescale(self, state: LaggedState, units: Units) -> None:
-        """The last targets and the weights in other units."""
+        """The last targets and the weights in other units; what is known before the first row is so in any units."""
         here = (np.arange(self.lags) < state.known)[:, None]
         state.last[...] = np.where(here, units.targets(state.last), 0.0)
+        if state.rows == 0:
+            return
         u, a = (
             np.concatenate([of_x, np.tile(of_y, self.lags)])
             for of_x, of_y in ((units.x_centre, units.y_centre), (units.x_scale, units.y_scale))
         )
-        self.heads.rescale(state.heads, u, a, units)
+        self.heads.rescale(state.heads, u, a, self.ridge, units)

@@ -56,12 +56,39 @@ class Anchored : public Node {
         find_features(state, x, phi, memory);
         heads.learn(state, phi, target, std::exp(state[theta + K - 1]), whole(state, rows), wrong, memory);
     }
+    // Regressions that know nothing but the last few rows.
+    void learn_again(double *state, Memory &memory) const {
+        Lease lease(memory);
+        double q = std::exp(state[theta + K - 1]), *wrong = memory.take(size_t(heads.count()) * P);
+        heads.start(state, q, q);
+        state[squares] = state[squares + 1] = q;
+        int64_t there = whole(state, rows);
+        for (int64_t row = std::max<int64_t>(there - std::min(ring, FEWEST), 0); row < there; row++)
+            recur(state, x_of(state, row), y_of(state, row), wrong, memory);
+    }
     // The shortest memory is the longest one's from here on.
     void take_over(double *state) const {
         heads.copy(state, heads.count() - 1, 0);
         state[squares] = state[squares + 1];
         whole(state, fresh) = SINCE;
         whole(state, due) = whole(state, rows) + 4 * SINCE;
+    }
+
+    void rescale_features(double *state, const Units &units, Memory &memory) const {
+        double *u = memory.take(D), *ones = memory.take(D), size = 0.0;
+        for (int d = 0; d < D; d++) {
+            for (int64_t j = 0; j < whole(state, points); j++) {
+                double &z = state[Z + size_t(d) * M + j];
+                z = in_other_units(z, units.x_centre[d], units.x_scale[d]);
+            }
+            u[d] = std::sqrt(std::exp(state[theta + D + 1 + d])) * units.x_centre[d];
+            ones[d] = 1.0;
+            state[theta + d] -= std::log(units.x_scale[d]);
+            state[theta + D + 1 + d] += 2.0 * std::log(units.x_scale[d]);
+        }
+        heads.rescale(state, u, ones, D, std::exp(state[theta + K - 1]), units, memory);
+        for (int p = 0; p < P; p++) size += units.y_scale[p] / P;
+        state[squares] /= size * size, state[squares + 1] /= size * size;
     }
 
     // ---- work in pieces
@@ -324,14 +351,16 @@ class Anchored : public Node {
         double *part = state + sums + h * packed_size(F), *b = state + moments + size_t(h) * F * P;
         unpack(part, F, ldF, A);
         for (int i = 0; i < F; i++) A[size_t(i) * ldF + i] += q;
-        if (std::isnan(inverse_of(F, A, ldF, memory))) {
+        double *w = memory.zeros(size_t(F) * P);
+        bool found = !std::isnan(inverse_of(F, A, ldF, memory));
+        for (int i = 0; found && i < F; i++)
+            for (int j = 0; j < F; j++)
+                for (int o = 0; o < P; o++) w[size_t(i) * P + o] += A[size_t(i) * ldF + j] * b[size_t(j) * P + o];
+        for (size_t i = 0; i < size_t(F) * P; i++) found &= std::fabs(w[i]) <= LARGEST_WEIGHT;
+        if (!found) {
             whole(state, stage) = NOTHING;  // the old features stay
             return;
         }
-        double *w = memory.zeros(size_t(F) * P);
-        for (int i = 0; i < F; i++)
-            for (int j = 0; j < F; j++)
-                for (int o = 0; o < P; o++) w[size_t(i) * P + o] += A[size_t(i) * ldF + j] * b[size_t(j) * P + o];
         pack(A, F, ldF, part);
         std::copy_n(w, size_t(F) * P, b);
         if (++whole(state, span) == heads.count()) change(state, memory);
@@ -393,18 +422,11 @@ class Anchored : public Node {
             Lease lease(memory);
             prior_of(D, state + theta, memory.take(K));
         }
-        double q = std::exp(state[theta + K - 1]);
-        heads.start(state, q, q);
-        state[squares] = state[squares + 1] = q;
+        learn_again(state, memory);
         whole(state, due) = FEWEST, whole(state, refresh) = refresh_every;
         for (int64_t i = 0; i < count; i++)
             if (is_sample(inputs + i * D, D, targets + i * P, P)) keep(state, inputs + i * D, targets + i * P);
-        if (whole(state, rows) < FEWEST) {
-            Lease lease(memory);
-            double *wrong = memory.take(size_t(heads.count()) * P);
-            for (int64_t i = 0; i < whole(state, rows); i++) recur(state, x_of(state, i), y_of(state, i), wrong, memory);
-            return;
-        }
+        if (whole(state, rows) < FEWEST) return learn_again(state, memory);
         begin_fit(state);
         while (whole(state, stage) != NOTHING) work(state, memory);
         heads.set_noise(state, std::exp(state[theta + K - 1]));
@@ -434,30 +456,18 @@ class Anchored : public Node {
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         Lease lease(memory);
-        double *u = memory.take(D), *ones = memory.take(D), size = 0.0;
         for (int64_t i = 0; i < std::min<int64_t>(ring, whole(state, rows)); i++) {
             for (int d = 0; d < D; d++) {
                 double &x = state[X + size_t(i) * D + d];
-                x = (x - units.x_centre[d]) / units.x_scale[d];
+                x = in_other_units(x, units.x_centre[d], units.x_scale[d]);
             }
             for (int p = 0; p < P; p++) {
                 double &target = state[y + size_t(i) * P + p];
-                target = (target - units.y_centre[p]) / units.y_scale[p];
+                target = in_other_units(target, units.y_centre[p], units.y_scale[p]);
             }
         }
-        for (int d = 0; d < D; d++) {
-            for (int64_t j = 0; j < whole(state, points); j++) {
-                double &z = state[Z + size_t(d) * M + j];
-                z = (z - units.x_centre[d]) / units.x_scale[d];
-            }
-            u[d] = std::sqrt(std::exp(state[theta + D + 1 + d])) * units.x_centre[d];
-            ones[d] = 1.0;
-            state[theta + d] -= std::log(units.x_scale[d]);
-            state[theta + D + 1 + d] += 2.0 * std::log(units.x_scale[d]);
-        }
-        heads.rescale(state, u, ones, D, units, memory);
-        for (int p = 0; p < P; p++) size += units.y_scale[p] / P;
-        state[squares] /= size * size, state[squares + 1] /= size * size;
+        if (whole(state, points) == 0) learn_again(state, memory);
+        else rescale_features(state, units, memory);
         Whole &now = whole(state, stage);
         if (now >= FACTOR && now <= FINISH) whole(state, due) = whole(state, rows);
         else if (now != NOTHING) whole(state, refresh) = whole(state, rows);

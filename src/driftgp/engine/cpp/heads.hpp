@@ -6,6 +6,7 @@
 
 namespace DRIFTGP_LEVEL {
 
+constexpr double LARGEST_WEIGHT = 1e80;  // as in heads.py
 constexpr double LEAST_VARIANCE = 1.4916681462400413e-154;  // the root of the smallest normal number
 
 // Numbers in the upper triangle of an F×F matrix, and where its row i begins.
@@ -178,7 +179,8 @@ class Heads {
         }
     }
     // Features (φ_i − u_i φ_0)/a_i for i = 1 … changed, and targets in other units: see heads.py.
-    void rescale(double *state, const double *u, const double *a, int changed, const Units &units, Memory &memory) const {
+    void rescale(double *state, const double *u, const double *a, int changed, double q, const Units &units,
+                 Memory &memory) const {
         Lease lease(memory);
         double *column = memory.take(F);
         for (int h = 0; h < count(); h++) {
@@ -197,6 +199,9 @@ class Heads {
                     if (i >= 1 && i <= changed) at(i, j) *= a[i - 1];
                     if (j >= 1 && j <= changed) at(i, j) *= a[j - 1];
                 }
+            double trace = 0.0;
+            for (int i = 0; i < F; i++) trace += at(i, i);
+            if (!(trace <= GROWTH * F / q)) reset(state, h, q);
             for (int p = 0; p < P; p++) {
                 double scale = units.y_scale[p];
                 for (int i = 0; i < changed; i++) {
@@ -211,8 +216,8 @@ class Heads {
     }
     void check(const double *state) const {
         for (int h = 0; h < count(); h++) {
-            refuse_unless(std::isfinite(state[gain + h]) && state[gain + h] >= 0.0, "gain", "0 or more");
-            refuse_unless(state[keep + h] > 0.0 && state[keep + h] <= 1.0, "keep", "in (0, 1]");
+            refuse_unless(state[gain + h] >= 0.0 && state[gain + h] <= 2.0, "gain", "in [0, 2]");
+            refuse_unless(state[keep + h] >= 0.5 && state[keep + h] <= 1.0, "keep", "in [0.5, 1]");
         }
         refuse_unless(state[errors] >= 1.0 && state[errors] <= NOISE_MEMORY, "errors", "in [1, 100]");
     }

@@ -76,6 +76,7 @@ class Transparent : public Holding {
         held->declare_forecast(forecast);
         told = forecast.size - start;
     }
+    int voices() const override { return held->voices(); }
     double to_normal(const double *made, int p, double y) const override { return held->to_normal(made, p, y); }
     double from_normal(const double *made, int p, double z) const override { return held->from_normal(made, p, z); }
     double log_prob(const double *made, int p, double y) const override { return held->log_prob(made, p, y); }

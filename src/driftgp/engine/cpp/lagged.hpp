@@ -82,9 +82,9 @@ class Lagged : public Node {
             for (int p = 0; p < P; p++) {
                 double &target = state[last + size_t(i) * P + p];
                 u[D + i * P + p] = units.y_centre[p], a[D + i * P + p] = units.y_scale[p];
-                target = i < whole(state, known) ? (target - units.y_centre[p]) / units.y_scale[p] : 0.0;
+                target = i < whole(state, known) ? in_other_units(target, units.y_centre[p], units.y_scale[p]) : 0.0;
             }
-        heads.rescale(state, u, a, changed, units, memory);
+        if (whole(state, rows) > 0) heads.rescale(state, u, a, changed, ridge, units, memory);
     }
     void complete(double *, Memory &) const override {}
     void check(const double *state) const override {
