@@ -2,9 +2,11 @@
 
 python -m benchmarks.alarms scores     # of scores as a model that does not learn would have them (a minute of CPU)
 python -m benchmarks.alarms default    # of the default model, which follows changes by itself (six minutes of CPU)
+    python -m benchmarks.alarms cost       # microseconds per row
 """
 
 import argparse
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -97,6 +99,17 @@ def default() -> None:
         print(f"| {name} | {100 * np.mean(np.isfinite(found)):.1f} % | {said} |")
 
 
+def cost() -> None:
+    """Print how long a row takes, without inputs and with eight."""
+    rng = np.random.default_rng(3)
+    z, X = rng.normal(size=20_000).tolist(), rng.normal(size=(20_000, 8))
+    for names, rows in (((), [None] * len(z)), (tuple("abcdefgh"), list(X))):
+        watch, began = Alarms(names), time.process_time()
+        for score, x in zip(z, rows, strict=True):
+            watch.update(score, x, 1.0)
+        print(f"{len(names)} inputs: {1e6 * (time.process_time() - began) / len(z):.0f} µs per row.")
+
+
 def _watch(watch: Alarms, prediction: Prediction, y: np.ndarray, X: np.ndarray) -> float:
     """The number of the first row that raises an alarm, from 1; infinite if none does."""
     first = np.inf
@@ -108,5 +121,5 @@ def _watch(watch: Alarms, prediction: Prediction, y: np.ndarray, X: np.ndarray) 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("scores", "default"))
-    {"scores": scores, "default": default}[parser.parse_args().what]()
+    parser.add_argument("what", choices=("scores", "default", "cost"))
+    {"scores": scores, "default": default, "cost": cost}[parser.parse_args().what]()
