@@ -27,14 +27,6 @@ class Anchored : public Node {
            totals = 0;
     int ldF = 0;
 
-    static std::vector<double> read_rates(const driftgp::Part &part) {
-        driftgp::Settings settings(part);
-        for (int i = 0; i < 4; i++) settings.positive("size");
-        std::vector<double> rates = settings.numbers("forgetting", 64, 0.5, 1.0);
-        if (rates.empty()) throw std::invalid_argument("forgetting must have a rate");
-        return rates;
-    }
-
     // ---- rows and regressions
 
     size_t slot(int64_t row) const { return size_t(row % ring); }
@@ -384,12 +376,12 @@ class Anchored : public Node {
     }
 
   public:
-    Anchored(const driftgp::Part &part, int inputs, int outputs) : heads(read_rates(part), false) {
+    Anchored(const driftgp::Part &part, int inputs, int outputs) : heads(false) {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
         M = int(settings.whole("points", 1, MOST_POINTS)), ring = settings.whole("ring", 2, MOST_ROWS);
         sample = settings.whole("sample", 2, MOST_ROWS), refresh_every = settings.whole("refresh", 1, MOST_ROWS);
-        settings.numbers("forgetting", 64, 0.5, 1.0);
+        heads.read(settings);
         settings.end(0);
         F = 1 + D + M, K = 2 * D + 2, ldF = padded(F);
     }

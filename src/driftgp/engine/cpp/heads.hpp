@@ -82,9 +82,13 @@ class Heads {
     }
 
   public:
-    const std::vector<double> rates;
+    std::vector<double> rates;
 
-    Heads(std::vector<double> rates, bool leak) : leak(leak), rates(std::move(rates)) {}
+    explicit Heads(bool leak) : leak(leak) {}
+    void read(driftgp::Settings &settings) {
+        rates = settings.numbers("forgetting", 64, 0.5, 1.0);
+        if (rates.empty()) throw std::invalid_argument("forgetting must have a rate");
+    }
     int count() const { return int(rates.size()); }
 
     void declare(Layout &state, size_t start, int features, int outputs) {

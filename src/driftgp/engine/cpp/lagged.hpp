@@ -13,13 +13,6 @@ class Lagged : public Node {
     Heads heads;
     size_t last = 0, known = 0, rows = 0;
 
-    static std::vector<double> read_rates(const driftgp::Part &part) {
-        driftgp::Settings settings(part);
-        settings.number("lags", 0.0, double(MOST)), settings.positive("ridge");
-        std::vector<double> rates = settings.numbers("forgetting", 64, 0.5, 1.0);
-        if (rates.empty()) throw std::invalid_argument("forgetting must have a rate");
-        return rates;
-    }
     size_t told_last() const { return size_t(voices()) * 3 * P; }  // in a forecast
     void find_features(const double *x, const double *targets, double *phi) const {
         phi[0] = 1.0;
@@ -27,11 +20,11 @@ class Lagged : public Node {
     }
 
   public:
-    Lagged(const driftgp::Part &part, int inputs, int outputs) : heads(read_rates(part), true) {
+    Lagged(const driftgp::Part &part, int inputs, int outputs) : heads(true) {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
         lags = int(settings.whole("lags", 0, MOST)), ridge = settings.positive("ridge");
-        settings.numbers("forgetting", 64, 0.5, 1.0);
+        heads.read(settings);
         settings.end(0);
         F = 1 + D + lags * P;
     }
