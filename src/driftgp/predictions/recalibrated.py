@@ -21,7 +21,12 @@ class Recalibrated(Prediction):
     h maps a nominal score to the held prediction's: h(0) = 0, h(±z_ℓ) = ±c_ℓ for every level, straight lines in
     between, and from the last level on a line that keeps the ratio c/z. So the interval of a level ℓ ends where the
     held prediction has the scores ±c_ℓ, and all the rest (quantiles, density, scores) is that of one distribution with
-    these intervals.
+    these intervals. Beyond the levels, and beyond t = z_0.99 at least, the line bends upwards,
+
+        h(u) = h(t) exp(u/t − 1),   u > t,
+
+    since tails are longer than the normal one's in most streams: a target 60 standard deviations off is a surprise of
+    60 nats then, and not of 1800.
 
     The mean is the held one's moved by s E[h], which is 0 if both sides are alike, and the variance s² Var[h]: exact
     where the held prediction is normal.
@@ -72,7 +77,7 @@ class Recalibrated(Prediction):
         """log f(y) − log φ(z) + log φ(u) − log h'(u), with u = h⁻¹(z)."""
         z = self.model.to_normal(y)
         u = self._nominal(z)
-        slope = self._by_side(u, lambda size, reach: _slope(self._knots, reach, size))
+        slope = self._by_side(u, lambda size, reach: _slope(self._knots, reach, size))  # h'(u)
         return self.model.log_prob(y) - normal.log_pdf(z) + normal.log_pdf(u) - np.log(slope)
 
     def crps(self, y: ArrayLike) -> np.ndarray:
@@ -86,7 +91,7 @@ class Recalibrated(Prediction):
     def from_normal(self, z: ArrayLike) -> np.ndarray:
         """Value where the held prediction has the score h(z)."""
         z = np.asarray(z, np.float64)
-        held = np.sign(z) * self._by_side(z, lambda size, reach: _value(self._knots, reach, size))
+        held = np.sign(z) * self._by_side(z, lambda size, reach: _stretched(self._knots, reach, size))
         return self.model.from_normal(held)
 
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Recalibrated":
@@ -99,8 +104,8 @@ class Recalibrated(Prediction):
         return Recalibrated(self.model.each(function), function(self.upper), lower, self.levels)
 
     def _nominal(self, z: np.ndarray) -> np.ndarray:
-        """h⁻¹(z): the same lines with both coordinates exchanged."""
-        return np.sign(z) * self._by_side(z, lambda size, reach: _value(reach, self._knots, size))
+        """h⁻¹(z)."""
+        return np.sign(z) * self._by_side(z, lambda size, reach: _unstretched(self._knots, reach, size))
 
     def _by_side(self, u: np.ndarray, value: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         """A function of |u| and the reaches of the side that u is on."""
@@ -118,7 +123,12 @@ class Recalibrated(Prediction):
         return moments(sides, self.levels)
 
 
-# ---- h: lines from (0, 0) through the points (x_ℓ, y_ℓ), and beyond the last the ray through it ----------------------
+# ---- h: lines from (0, 0) through the points (z_ℓ, c_ℓ), beyond the last the ray through it, and the tail ------------
+
+# The tail begins at the last level, but no nearer than this.
+_TAIL = float(nominal_reach((0.99,))[0])
+# Its exponent is no larger than this, so that products of scores are finite; that of an infinite score is infinite.
+_HIGHEST = 200.0
 
 
 def moments(reach: np.ndarray, levels: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -128,8 +138,9 @@ def moments(reach: np.ndarray, levels: tuple[float, ...]) -> tuple[np.ndarray, n
         reach: c of each level and side, L×S×…; S = 1 if both sides are alike, else 0 is below the median and 1 above.
         levels: L of them, increasing.
     """
-    knots, integrals = _integrals(tuple(levels))
-    first, second = np.zeros(reach.shape[1:]), np.zeros(reach.shape[1:])  # S×…: over u ≥ 0
+    knots, integrals, tail = _integrals(tuple(levels))
+    _, height = _tail(knots, reach)  # S×…
+    first, second = tail[0] * height, tail[1] * height**2  # S×…: over u ≥ 0
     for (a, start, slope), (mass, linear, square) in zip(_lines(knots, reach), integrals, strict=True):
         height = start - slope * a  # h(u) = height + slope · u here
         first += height * mass + slope * linear
@@ -155,20 +166,53 @@ def _value(x: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
     return value
 
 
-def _slope(x: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Slope of the lines at u ≥ 0."""
-    (_, _, value), *others = _lines(x, y)
+def _tail(knots: np.ndarray, reach: np.ndarray) -> tuple[float, np.ndarray]:
+    """t, where the tail begins, and h(t)."""
+    t = max(float(knots[-1]), _TAIL)
+    return t, reach[-1] * (t / knots[-1])
+
+
+def _exponent(t: float, u: np.ndarray) -> np.ndarray:
+    return np.where(np.isinf(u), u, np.clip(u / t - 1.0, 0.0, _HIGHEST))
+
+
+def _stretched(knots: np.ndarray, reach: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """h(u) at u ≥ 0."""
+    t, height = _tail(knots, reach)
+    return np.where(u > t, height * np.exp(_exponent(t, u)), _value(knots, reach, u))
+
+
+def _unstretched(knots: np.ndarray, reach: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """h⁻¹(z) at z ≥ 0: the same lines with both coordinates exchanged, and t (1 + log z/h(t)) in the tail."""
+    t, height = _tail(knots, reach)
+    return np.where(z > height, t * (1.0 + np.log(np.maximum(z, height) / height)), _value(reach, knots, z))
+
+
+def _slope(knots: np.ndarray, reach: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """h'(u) at u ≥ 0."""
+    (_, _, value), *others = _lines(knots, reach)
     for a, _, slope in others:
         value = np.where(u > a, slope, value)
-    return value
+    t, height = _tail(knots, reach)
+    return np.where(u > t, height / t * np.exp(_exponent(t, u)), value)
 
 
 @lru_cache
-def _integrals(levels: tuple[float, ...]) -> tuple[np.ndarray, list[tuple[float, float, float]]]:
-    """z of each level; and ∫ φ, ∫ u φ and ∫ u² φ from 0 to the first z, from each to the next, and on to infinity."""
+def _integrals(
+    levels: tuple[float, ...],
+) -> tuple[np.ndarray, list[tuple[float, float, float]], tuple[float, float]]:
+    """z of each level; ∫ φ, ∫ u φ and ∫ u² φ from 0 to the first z, from each to the next, and from the last to t.
+
+    The last two numbers are ∫ e^(u/t − 1) φ and ∫ e^(2u/t − 2) φ from t on.
+    """
     knots = nominal_reach(levels)
-    z = np.append(0.0, knots)
-    mass = np.diff(ndtr(z), append=1.0)
-    linear = -np.diff(normal.pdf(z), append=0.0)
-    square = mass - np.diff(z * normal.pdf(z), append=0.0)
-    return knots, list(zip(mass.tolist(), linear.tolist(), square.tolist(), strict=True))
+    t = max(float(knots[-1]), _TAIL)
+    z = np.concatenate([[0.0], knots, [t]])
+    mass = np.diff(ndtr(z))
+    linear = -np.diff(normal.pdf(z))
+    square = mass - np.diff(z * normal.pdf(z))
+    tail = (
+        float(np.exp(0.5 / t**2 - 1.0) * ndtr(1.0 / t - t)),
+        float(np.exp(2.0 / t**2 - 2.0) * ndtr(2.0 / t - t)),
+    )
+    return knots, list(zip(mass.tolist(), linear.tolist(), square.tolist(), strict=True)), tail

@@ -10,12 +10,14 @@ namespace DRIFTGP_LEVEL {
 class Calibrated : public Holding {
     static constexpr double LEAST_RATIO = 0.2;  // as in calibrate.py
     static constexpr double CAP = 9.0;          // as in spread.py
+    static constexpr double HIGHEST = 200.0;    // as in recalibrated.py
     static constexpr size_t MOST = 1 << 12;     // levels, gains
     int sides = 1;
     double rate = 0.0, memory_rate = 1.0;
     std::vector<double> levels, gains, log_prior;
     // Of each level: z, its logarithm, the controller's step. Of each line between the levels: ∫ φ, ∫ u φ and ∫ u² φ.
     std::vector<double> nominal, log_nominal, steps, mass, linear, square;
+    double tail = 0.0, tail_first = 0.0, tail_second = 0.0;  // t, ∫ e^(u/t − 1) φ and ∫ e^(2u/t − 2) φ from t on
     size_t log_s2 = 0, log_weights = 0, offset = 0;
     size_t told_reach = 0;  // in a forecast
 
@@ -24,17 +26,22 @@ class Calibrated : public Holding {
     void prepare() {
         double z = 0.0;  // where a line begins
         for (double level : levels) {
-            double next = -normal_quantile(0.5 * (1.0 - level));
+            double next = reach_of(level);
             nominal.push_back(next), log_nominal.push_back(std::log(next));
             steps.push_back(rate / ((sides == 1 ? 2.0 : 1.0) * next * normal_pdf(next)));
-            add_line(normal_cdf(next) - normal_cdf(z), normal_pdf(z) - normal_pdf(next),
-                     z * normal_pdf(z) - next * normal_pdf(next));
+            add_line(z, next);
             z = next;
         }
-        add_line(normal_cdf(-z), normal_pdf(z), z * normal_pdf(z));
+        tail = std::max(z, reach_of(0.99));
+        add_line(z, tail);
+        tail_first = std::exp(0.5 / (tail * tail) - 1.0) * normal_cdf(1.0 / tail - tail);
+        tail_second = std::exp(2.0 / (tail * tail) - 2.0) * normal_cdf(2.0 / tail - tail);
     }
-    void add_line(double area, double drop, double moment) {
-        mass.push_back(area), linear.push_back(drop), square.push_back(area + moment);
+    static double reach_of(double level) { return -normal_quantile(0.5 * (1.0 - level)); }
+    void add_line(double from, double to) {
+        double area = normal_cdf(to) - normal_cdf(from);
+        mass.push_back(area), linear.push_back(normal_pdf(from) - normal_pdf(to));
+        square.push_back(area + from * normal_pdf(from) - to * normal_pdf(to));
     }
 
     // c of each level and side, in increasing order of the levels, L×S×P.
@@ -61,7 +68,8 @@ class Calibrated : public Holding {
     }
     // Adds ∫ h φ and ∫ h² φ over u ≥ 0, h being the lines of one side.
     void add_moments(const double *reach, int side, int p, double &first, double &second) const {
-        double z = 0.0, c = 0.0;
+        double z = 0.0, c = 0.0, top = tail_height(reach, side, p);
+        first += tail_first * top, second += tail_second * top * top;
         for (size_t l = 0; l <= levels.size(); l++) {
             bool last = l == levels.size();
             double next_z = last ? 0.0 : nominal[l], next_c = last ? 0.0 : reach[at(l, side, p)];
@@ -71,13 +79,36 @@ class Calibrated : public Holding {
             z = next_z, c = next_c;
         }
     }
-    // The lines h of one side: nominal scores to the held forecast's, or back.
-    Lines lines(const double *made, int p, bool above, bool back) const {
-        Spaced z{nominal.data(), 1}, c{made + told_reach + at(0, above && sides == 2 ? 1 : 0, p), size_t(sides) * P};
+    // h(t) of one side, where the tail begins.
+    double tail_height(const double *reach, int side, int p) const {
+        return reach[at(levels.size() - 1, side, p)] * (tail / nominal.back());
+    }
+    double exponent(double size) const { return std::isinf(size) ? size : std::min(size / tail - 1.0, HIGHEST); }
+    int side_of(double z) const { return sides == 2 && !(z < 0.0) ? 1 : 0; }
+    // The lines of h on one side: nominal scores to the held forecast's, or back.
+    Lines lines(const double *made, int p, int side, bool back) const {
+        Spaced z{nominal.data(), 1}, c{made + told_reach + at(0, side, p), size_t(sides) * P};
         return back ? Lines(c, z, levels.size()) : Lines(z, c, levels.size());
     }
-    double stretched(const double *made, int p, double z, bool back) const {
-        return std::copysign(lines(made, p, !(z < 0.0), back).value(std::fabs(z)), z);
+    // h(u), h'(u) and h⁻¹(z): lines, and beyond t the tail h(t) exp(u/t − 1).
+    double stretched(const double *made, int p, double u) const {
+        int side = side_of(u);
+        double size = std::fabs(u);
+        double value = size > tail ? tail_height(made + told_reach, side, p) * std::exp(exponent(size))
+                                   : lines(made, p, side, false).value(size);
+        return std::copysign(value, u);
+    }
+    double slope(const double *made, int p, double u) const {
+        int side = side_of(u);
+        double size = std::fabs(u);
+        if (size > tail) return tail_height(made + told_reach, side, p) / tail * std::exp(exponent(size));
+        return lines(made, p, side, false).slope(size);
+    }
+    double unstretched(const double *made, int p, double z) const {
+        int side = side_of(z);
+        double size = std::fabs(z), top = tail_height(made + told_reach, side, p);
+        double value = size > top ? tail * (1.0 + std::log(size / top)) : lines(made, p, side, true).value(size);
+        return std::copysign(value, z);
     }
 
   public:
@@ -162,16 +193,15 @@ class Calibrated : public Holding {
     // ---- the law: cdf(y) = Φ(h⁻¹(z)), where z is the held forecast's normal score of y (recalibrated.py)
 
     double to_normal(const double *made, int p, double y) const override {
-        return stretched(made, p, held->to_normal(made + forecast_inner, p, y), true);
+        return unstretched(made, p, held->to_normal(made + forecast_inner, p, y));
     }
     double from_normal(const double *made, int p, double z) const override {
-        return held->from_normal(made + forecast_inner, p, stretched(made, p, z, false));
+        return held->from_normal(made + forecast_inner, p, stretched(made, p, z));
     }
     double log_prob(const double *made, int p, double y) const override {
         const double *said = made + forecast_inner;
-        double z = held->to_normal(said, p, y), u = stretched(made, p, z, true);
-        double slope = lines(made, p, !(u < 0.0), false).slope(std::fabs(u));
-        return held->log_prob(said, p, y) + 0.5 * (z * z - u * u) - std::log(slope);
+        double z = held->to_normal(said, p, y), u = unstretched(made, p, z);
+        return held->log_prob(said, p, y) + 0.5 * (z * z - u * u) - std::log(slope(made, p, u));
     }
 
   private:
