@@ -9,7 +9,7 @@ import pytest
 from driftgp import AGP, FastAGP, bound, recommended
 from driftgp.diagnostics import Monitor, MonitorState, describe, importance
 from driftgp.kernels import SE
-from driftgp.members import LastKMean
+from driftgp.members import Lagged, LastKMean
 from driftgp.predictions import Gaussian
 from driftgp.wrappers import Bank, CarryForward, Standardize, Watched, Within
 
@@ -203,6 +203,16 @@ def test_refuses_settings_without_meaning(setting, message):
 
 
 # ---- importance ------------------------------------------------------------------------------------------------------
+
+
+def test_of_a_linear_member_the_slopes_say_what_matters():
+    X, e = noise(400, 3), noise(400, seed=5)
+    y = np.zeros(400)
+    for t in range(1, 400):  # the last target matters most, and is no input
+        y[t] = 0.8 * y[t - 1] + 1.0 * X[t, 0] - 0.5 * X[t, 2] + 0.01 * e[t]
+    model = Lagged(lags=1)
+    np.testing.assert_allclose(importance(model.init(X, y)), [2 / 3, 0.0, 1 / 3], atol=0.02)
+    assert np.isfinite(importance(model.init(X[:0], y[:0]))).all()
 
 
 def test_importance_is_the_weighted_relevance_of_the_members_that_have_one():

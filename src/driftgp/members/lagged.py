@@ -10,7 +10,7 @@ from driftgp.members.heads import Heads, HeadsState, check_size, packed_size
 from driftgp.model import Model, Units
 from driftgp.predictions import Prediction
 from driftgp.records import View, floats, part, whole
-from driftgp.summary import memory
+from driftgp.summary import memory, shares
 from driftgp.window import observed
 
 
@@ -89,9 +89,11 @@ class Lagged(Model):
         check_size("last", state.last)
         self.heads.check(state.heads)
 
-    def facts(self, state: LaggedState) -> dict[str, Any]:  # noqa: ARG002
-        """Its memories."""
-        return {"memory": memory(self.forgetting)}
+    def facts(self, state: LaggedState) -> dict[str, Any]:
+        """Its memories, and how much the forecast changes with each input: the mean |w| of the regressions."""
+        D = state.heads.w.shape[1] - 1 - state.last.size
+        slopes = np.abs(state.heads.w[:, 1 : 1 + D]).mean((0, 2))
+        return {"memory": memory(self.forgetting), "relevance": shares(slopes)}
 
     def start(self, state: LaggedState, X: np.ndarray, y: np.ndarray) -> None:
         """Walk through the batch."""
