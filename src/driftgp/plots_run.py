@@ -358,7 +358,7 @@ def _gauges(facts: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
         danger = facts["evidence"][kind]
         since = "" if facts["since_alarm"] is None else f", the last {facts['since_alarm']} rows ago"
         text = f"{danger:.0%} ({kind}); {facts['run_alarms']} so far{since}"
-        gauges.append(("way to an alarm", danger, text, danger < 0.5))
+        gauges.append(("way to an alarm", danger, text, danger < 0.7))  # on a log scale
     return gauges
 
 
