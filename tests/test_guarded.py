@@ -60,6 +60,15 @@ def test_a_jump_of_the_level_moves_the_past_and_keeps_what_was_learned_of_the_in
     np.testing.assert_allclose(level.predict(back, X[154:200]).mean, level.predict(state, X[154:200]).mean, atol=2.0)
 
 
+def test_spikes_that_last_two_rows_move_the_past_once_there_and_back_and_then_no_more():
+    level = Guarded(Standardize(model().model, adapt=0.999))
+    y = Y.copy()
+    for row in (150, 200, 250, 300):
+        y[row : row + 2] += 1000.0
+    state = level.update(level.init(X[:60], y[:60]), X[60:350], y[60:350])
+    assert state.moves == 2
+
+
 def test_forecasts_issued_before_a_jump_move_the_past_once():
     """Labels that come ten rows late: ten more forecasts of the old level are judged after the jump is known."""
     level = Guarded(Standardize(model().model, adapt=0.999))

@@ -16,6 +16,8 @@ _FIRST = 30
 _WILD, _CALM = 2.0, 1000
 # Two such targets running whose errors differ by no more standard deviations than this tell of another level.
 _ALIKE = 4.0
+# A step back to within this share of the last one, after no more samples than this, was a spike and no level.
+_BACK, _SOON = 0.25, 100
 # However often it comes, a target counts as at most so many standard deviations: their squares stay finite.
 _FARTHEST = 1e8
 # Samples by which a model is judged once its errors are large, and from which it then starts anew.
@@ -42,6 +44,9 @@ class GuardedState(View):
     guarded: np.ndarray = wholes("P")  # how often a target was learned from at the limit, or not at all
     last: int = whole()  # targets before the last wild one, 0 without
     moves: int = whole()  # how often the past was moved to another level
+    step: np.ndarray = floats("P")  # by how much the last time
+    moved: int = whole()  # targets before that
+    returned: int = whole()  # targets before it was last moved back soon, 0 without
     X: np.ndarray = floats(SUSPECT, "D")  # the samples since then
     y: np.ndarray = floats(SUSPECT, "P")
     error: np.ndarray = floats(SUSPECT, "P")
@@ -63,7 +68,8 @@ class Guarded(Holding):
 
     A target that goes beyond the limit on the same side twice running is taken for real and counts in full. Where both
     are wild and their errors are alike, it is the level that has jumped: the past is moved there, and all that was
-    learned about the inputs still applies (`Contract.move_level`).
+    learned about the inputs still applies (`Contract.move_level`). Where the level is soon back, it was a spike, and
+    the past stays where it is for the next 1000 samples.
 
     Where the past no longer applies, the held model starts anew: a sensor whose unit has changed, the calm after a
     stretch of nonsense. Two errors running of more than ten times the usual size begin a trial of 20 samples. If by the
@@ -128,7 +134,7 @@ class Guarded(Holding):
             now = self.model.forecast(state.inner, x[None])
         moved = self._follow_level(state, y, side, now)
         near = self._near(state, y, known, side)
-        self.model.learn(state.inner, x, near, elapsed, None if moved else known)
+        self.model.learn(state.inner, x, near, elapsed, known)
         if not np.isfinite(y).all():
             return
         state.seen += 1
@@ -153,12 +159,21 @@ class Guarded(Holding):
         wild = (side != 0) & (np.minimum(np.abs(error), np.abs(before)) > _WILD * self.reach * std)
         alike = wild & (side == state.beyond) & (np.abs(error - before) <= _ALIKE * std)
         state.error_beyond[...] = np.where(np.isfinite(y), np.where(alike, 0.0, error), before)
-        if not alike.any():
+        step = np.where(alike, 0.5 * (error + before), 0.0)
+        spiky = state.returned > 0 and state.seen - state.returned < _CALM
+        if spiky or not alike.any():
             return False
-        self.model.move_level(state.inner, np.where(alike, 0.5 * (error + before), 0.0))
+        if self._is_back(state, step).all():
+            state.returned = state.seen
+        self.model.move_level(state.inner, step)
+        state.step[...], state.moved = step, state.seen
         state.moves += 1
-        state.last = 0  # the first of the two was not lone after all
         return True
+
+    def _is_back(self, state: GuardedState, step: np.ndarray) -> np.ndarray:
+        """Whether a step (P) leads back to where the level was before it last moved, soon after that."""
+        soon = state.moves > 0 and state.seen - state.moved <= _SOON
+        return soon & (np.abs(step + state.step) <= _BACK * np.abs(state.step))
 
     def _near(self, state: GuardedState, y: np.ndarray, known: np.ndarray, side: np.ndarray) -> np.ndarray:
         """The targets as the held model is to see them, P."""
@@ -166,13 +181,14 @@ class Guarded(Holding):
         lone = (side != 0) & (side != state.beyond)
         wild = lone & (np.abs(y - mean) > _WILD * self.reach * std)
         calm = state.last == 0 or state.seen - state.last >= _CALM
+        back = self._is_back(state, y - mean)
         state.guarded += lone
         state.beyond[...] = np.where(np.isfinite(y), side, state.beyond)
         if wild.any():
             state.last = state.seen
         limit = np.where(lone, self.reach, _FARTHEST) * std
         near = np.where(side != 0, np.clip(y, mean - limit, mean + limit), y)
-        return np.where(wild & calm, np.nan, near)
+        return np.where(wild & (calm | back), np.nan, near)
 
     # ---- a past that no longer applies -------------------------------------------------------------------------------
 
@@ -213,20 +229,22 @@ class Guarded(Holding):
         state.error[...] = np.where(here, state.error / units.y_scale, 0.0)
         state.usual /= units.y_scale
         state.error_beyond /= units.y_scale
+        state.step /= units.y_scale
         self.model.rescale(state.inner, units)
 
     def check(self, state: GuardedState) -> None:
         """Refuse sides that are none, and counts that are negative."""
         if not np.isin(state.beyond, (-1, 0, 1)).all():
             raise ValueError("beyond must be -1, 0 or 1")
-        if min(state.seen, state.guarded.min(), state.last, state.moves, state.restarts) < 0:
-            raise ValueError("seen, guarded, last, moves and restarts must not be negative")
+        counts = (state.seen, state.last, state.moves, state.moved, state.returned, state.restarts)
+        if min(*counts, state.guarded.min()) < 0:
+            raise ValueError("seen, guarded, last, moves, moved, returned and restarts must not be negative")
         if not 0 <= state.suspect < SUSPECT:
             raise ValueError(f"suspect must lie in [0, {SUSPECT}); got {state.suspect}")
         if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= _LARGEST)):
             raise ValueError("X, y and error must be finite")
-        if not np.all(np.abs(state.error_beyond) <= _LARGEST):
-            raise ValueError(f"error_beyond must be finite; got {state.error_beyond}")
+        if not np.all(np.abs([state.error_beyond, state.step]) <= _LARGEST):
+            raise ValueError(f"error_beyond and step must be finite; got {state.error_beyond} and {state.step}")
         if not np.all((state.usual >= 0.0) & (state.usual <= _LARGEST)):
             raise ValueError(f"usual must be finite and not negative; got {state.usual}")
         self.model.check(state.inner)

@@ -8,13 +8,14 @@
 namespace DRIFTGP_LEVEL {
 
 class Guarded : public Transparent {
-    static constexpr int64_t FIRST = 30, CALM = 1000;  // as in guarded.py
-    static constexpr double WILD = 2.0, ALIKE = 4.0;
+    static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100;  // as in guarded.py
+    static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
     static constexpr double PACE = 0.02, LARGEST = 1e140, SMALLEST = 1e-140;
     static constexpr int SUSPECT = 20;
     const double reach;
     size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;
+    size_t step = 0, moved = 0, returned = 0;
     size_t X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0;
     size_t held_size = 0;
 
@@ -33,25 +34,32 @@ class Guarded : public Transparent {
         if (!here || !(std::fabs(y - mean) > reach * std)) return 0;
         return y > mean ? 1 : -1;
     }
+    // Whether a step leads back to where the level was before it last moved, soon after that.
+    bool is_back(const double *state, int p, double by) const {
+        bool soon = whole(state, moves) > 0 && whole(state, seen) - whole(state, moved) <= SOON;
+        return soon && std::fabs(by + state[step + p]) <= BACK * std::fabs(state[step + p]);
+    }
     // Moves the past to where two wild targets running say that the level is; whether they do.
     bool follow_level(double *state, const double *y, const double *sides, const double *now, Memory &memory) const {
         Lease lease(memory);
-        double *step = memory.take(P);
-        bool any = false;
+        double *jump = memory.take(P);
+        bool any = false, back = true;
         for (int p = 0; p < P; p++) {
             double std = std::sqrt(now[P + p]), &before = state[error_beyond + p];
             double off = sides[p] != 0.0 ? bounded(y[p] - now[p]) : 0.0;
             bool wild = std::min(std::fabs(off), std::fabs(before)) > WILD * reach * std;
             bool alike = sides[p] != 0.0 && wild && sides[p] == double(whole(state, beyond + p)) &&
                          std::fabs(off - before) <= ALIKE * std;
-            step[p] = alike ? 0.5 * (off + before) : 0.0;
+            jump[p] = alike ? 0.5 * (off + before) : 0.0;
             if (std::isfinite(y[p])) before = alike ? 0.0 : off;
-            any |= alike;
+            any |= alike, back &= is_back(state, p, jump[p]);
         }
-        if (!any) return false;
-        held->move_level(state + inner, step);
-        whole(state, moves)++;
-        whole(state, last) = 0;  // the first of the two was not lone after all
+        int64_t samples = whole(state, seen), spike = whole(state, returned);
+        if (!any || (spike > 0 && samples - spike < CALM)) return false;
+        if (back) whole(state, returned) = samples;
+        held->move_level(state + inner, jump);
+        std::copy_n(jump, P, state + step);
+        whole(state, moved) = samples, whole(state, moves)++;
         return true;
     }
     // The targets as the held node is to see them. A lone one beyond the limit is brought there, or left out; one that
@@ -67,7 +75,7 @@ class Guarded : public Transparent {
             if (std::isfinite(y[p])) whole(state, beyond + p) = int64_t(sides[p]);
             double limit = (lone ? reach : FARTHEST) * std;
             seen_y[p] = sides[p] == 0.0 ? y[p] : std::min(std::max(y[p], mean - limit), mean + limit);
-            if (wild && calm) seen_y[p] = NAN;
+            if (wild && (calm || is_back(state, p, y[p] - mean))) seen_y[p] = NAN;
             any |= wild;
         }
         if (any) before = whole(state, seen);
@@ -134,6 +142,8 @@ class Guarded : public Transparent {
         seen = state.wholes("seen") - start, beyond = state.wholes("beyond", P) - start;
         error_beyond = state.floats("error_beyond", P) - start, guarded = state.wholes("guarded", P) - start;
         last = state.wholes("last") - start, moves = state.wholes("moves") - start;
+        step = state.floats("step", P) - start, moved = state.wholes("moved") - start;
+        returned = state.wholes("returned") - start;
         X = state.floats("X", size_t(SUSPECT) * D) - start, y = state.floats("y", size_t(SUSPECT) * P) - start;
         error = state.floats("error", size_t(SUSPECT) * P) - start, suspect = state.wholes("suspect") - start;
         usual = state.floats("usual", P) - start, restarts = state.wholes("restarts") - start;
@@ -162,12 +172,12 @@ class Guarded : public Transparent {
         for (int p = 0; p < P; p++) any |= (sides[p] = side(state, p, target[p], said)) != 0.0;
         // what was issued may be older than the node's state
         if (known && (any || whole(state, suspect) > 0)) now = heard(state, x, nullptr, memory);
-        bool moved = follow_level(state, target, sides, now, memory);
+        bool jumped = follow_level(state, target, sides, now, memory);
         near(state, target, said, sides, seen_y);
-        held->learn(state + inner, x, seen_y, elapsed, moved ? nullptr : said, memory);
+        held->learn(state + inner, x, seen_y, elapsed, said, memory);
         if (!all_finite(target, P)) return;
         whole(state, seen)++;
-        if (moved) whole(state, suspect) = 0;
+        if (jumped) whole(state, suspect) = 0;
         else if (all_finite(x, D) && all_finite(now, P)) judge(state, x, target, now, memory);
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
@@ -183,7 +193,8 @@ class Guarded : public Transparent {
                 e = here ? e / units.y_scale[p] : 0.0;
             }
         }
-        for (int p = 0; p < P; p++) state[usual + p] /= units.y_scale[p], state[error_beyond + p] /= units.y_scale[p];
+        for (int p = 0; p < P; p++) state[usual + p] /= units.y_scale[p], state[error_beyond + p] /= units.y_scale[p],
+                                    state[step + p] /= units.y_scale[p];
         Holding::rescale(state, units, memory);
     }
     void check(const double *state) const override {
@@ -191,11 +202,14 @@ class Guarded : public Transparent {
         refuse_unless_counts(state, guarded, P, "guarded");
         refuse_unless_counts(state, last, 1, "last");
         refuse_unless_counts(state, moves, 1, "moves");
+        refuse_unless_counts(state, moved, 1, "moved");
+        refuse_unless_counts(state, returned, 1, "returned");
         refuse_unless_counts(state, restarts, 1, "restarts");
         refuse_unless(whole(state, suspect) >= 0 && whole(state, suspect) < SUSPECT, "suspect", "a number of samples");
         for (int p = 0; p < P; p++)
             refuse_unless(whole(state, beyond + p) >= -1 && whole(state, beyond + p) <= 1, "beyond", "-1, 0 or 1");
         refuse_unless(all_finite(state + error_beyond, P), "error_beyond", "finite");
+        refuse_unless(all_finite(state + step, P), "step", "finite");
         Holding::check(state);
     }
 };
