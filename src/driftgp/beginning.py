@@ -91,15 +91,14 @@ class Default:
     gaps: bool = True
     effort: Effort = "medium"
     support: Support = "auto"
-    echoes: bool = True
 
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
         """The default for a stream of which nothing is known."""
-        return Plan(recommended(X, y, effort=self.effort, support=self.support, echoes=self.echoes))
+        return Plan(recommended(X, y, effort=self.effort, support=self.support))
 
     def plan(self, X: np.ndarray, y: np.ndarray) -> Plan:
         """The default for these rows."""
-        return Plan(recommended(X, y, effort=self.effort, support=self.support, echoes=self.echoes))
+        return Plan(recommended(X, y, effort=self.effort, support=self.support))
 
 
 class Buffer:

@@ -57,7 +57,6 @@ def recommended(
     horizon: int = 1,
     effort: Effort = "medium",
     support: Support = "auto",
-    echoes: bool = True,
 ) -> CarryForward:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
@@ -74,8 +73,6 @@ def recommended(
             twice as many points as "medium", and costs about five times as much.
         support: where targets can lie: "real", "positive" (0 included), (low, high) with None for no bound, or "auto",
             which takes 0 for a bound where the first targets look like counts or other amounts, until one is below.
-        echoes: whether members may use the last known target and the last known error. False where rows are learned
-            without the forecasts that were issued for them, though their labels come later than the next forecast.
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> y = 5000 + 100 * np.sin(6 * X[:, 0])
@@ -95,10 +92,9 @@ def recommended(
     else:
         nonlinear += [anchored(D, effort), small(D)]
     rates = (0.9995, 0.99) if effort == "low" else (0.9995, 0.998, 0.99)
-    linear: list[Model] = [Lagged(lags=2 if echoes else 0, forgetting=rates)]
-    linear += [Persistence()] if echoes else []
+    linear: list[Model] = [Lagged(lags=2, forgetting=rates), Persistence()]
     prior = [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
-    bank = Bank([*nonlinear, *linear], corrected=range(len(nonlinear) if echoes else 0), prior=prior)
+    bank = Bank([*nonlinear, *linear], corrected=range(len(nonlinear)), prior=prior)
     return wrapped(bank, T, horizon=horizon, bounds=_bounds(y, support))
 
 
