@@ -184,6 +184,18 @@ def test_missing_targets_and_inputs_are_no_evidence():
     assert alarms_of(z, X, inputs=("a", "b")) == []
 
 
+def test_an_input_that_comes_late_or_is_beyond_all_numbers_does_no_harm():
+    """It has no range to be outside of."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    X[:400, 1] = np.nan
+    watch = Alarms(["a", "b"])
+    assert not [alarm for x in X for alarm in watch.update(rng.normal(), x)]
+    watch.update(0.0, [-1.7e308, 0.0])
+    for _ in range(100):
+        watch.update(0.0, [1.7e308, 0.0])
+
+
 def test_errors_that_last_a_horizon_are_no_change():
     rng = np.random.default_rng(8)
     noise = rng.normal(size=3000 + 11)

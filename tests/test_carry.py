@@ -46,13 +46,35 @@ def test_a_forecast_takes_the_last_value_too_and_counts_nothing():
     assert np.all(np.isfinite(run.prediction.mean))
 
 
-def test_nothing_is_learned_from_a_value_that_never_was():
-    """Before an input is seen there is nothing to carry: the sample does not count, and no forecast is NaN."""
-    state = MODEL.init(X[:0], Y[:0])
-    early = MODEL.update(state, np.array([np.nan, 1.0]), 5.0)
-    assert early.inner.samples == 0
-    assert np.isfinite(MODEL.predict(early, np.array([[np.nan, 1.0]])).mean)
-    assert MODEL.update(early, np.array([1.0, np.nan]), 5.0).inner.samples == 1
+@pytest.mark.parametrize("batch", [0, 5, 9])
+def test_an_input_that_comes_late_is_as_if_it_had_had_its_first_value_before(batch):
+    """The held model sees distances from that value, and so may a shift of all of them be no difference to it."""
+    late, known = X + np.array([0.0, 100.0]), X + np.array([0.0, 100.0])
+    late[:7, 1], known[:7, 1] = np.nan, known[7, 1]
+    made = prequential(MODEL, MODEL.init(late[:batch], Y[:batch]), late[batch:], Y[batch:])
+    shifted = known - [0.0, known[7, 1]]
+    expected = prequential(HELD, HELD.init(shifted[:batch], Y[:batch]), shifted[batch:], Y[batch:])
+    np.testing.assert_array_equal(made.prediction.mean, expected.prediction.mean)
+    assert bits(made.state.inner) == bits(expected.state)
+    assert made.state.origin.tolist() == [0.0, known[7, 1]]
+
+
+def test_an_input_that_never_comes_costs_nothing():
+    """It used to keep every row from being learned."""
+    never, without = X.copy(), X.copy()
+    never[:, 1], without[:, 1] = np.nan, 0.0
+    assert bits(MODEL.init(never, Y).inner) == bits(HELD.init(without, Y))
+    online = Online(MODEL)
+    online.update(never, Y)
+    assert bits(online.state.inner) == bits(HELD.update(HELD.init(X[:0], Y[:0]), without, Y))
+
+
+def test_a_late_input_that_is_far_out_stays_finite():
+    wild = np.array([[np.nan, 1.0], [-1.7e308, 1.0], [1.7e308, 1.0]])
+    state = CarryForward(Standardize(HELD, adapt=1.0)).init(X[:0], Y[:0])
+    state = state.model.update(state, wild, Y[:3])
+    assert np.isfinite(state.last).all()
+    assert np.isfinite(state.model.predict(state, wild).mean).all()
 
 
 def test_without_the_wrapper_a_gap_is_refused_and_the_remedy_named():
@@ -92,4 +114,9 @@ def test_what_is_carried_changes_its_units_with_the_rest():
     state = model.update(model.init(X[:0], Y[:0]), X * np.geomspace(1.0, 1e6, 12)[:, None], Y)
     assert state.renewals > 3
     last = state.inner.last * state.scale[:2] + state.centre[:2]
+    np.testing.assert_allclose(last, 1e6 * X[-1])
+    late = X * np.geomspace(1.0, 1e6, 12)[:, None]
+    late[:4, 1] = np.nan
+    state = model.update(model.init(X[:0], Y[:0]), late, Y)
+    last = (state.inner.last + state.inner.origin) * state.scale[:2] + state.centre[:2]
     np.testing.assert_allclose(last, 1e6 * X[-1])

@@ -223,6 +223,15 @@ def test_a_column_without_values_becomes_what_its_first_value_is():
         stream.predict({"gauge": "low", "road": "wet", "temp": 1.0})
 
 
+def test_a_column_without_any_value_is_named_and_costs_nothing():
+    table = TABLE[["temp"]].assign(gauge=np.nan, road=pd.Series([None] * N, dtype=object, index=HOURS))
+    with pytest.warns(UserWarning, match="columns 'gauge', 'road' have had no value in 25 rows.*leave them out"):
+        made = means(table, Y)
+    np.testing.assert_array_equal(made, means(TABLE[["temp"]].assign(gauge=0.0, road=0.0), Y))
+    with pytest.warns(UserWarning, match="column '1' has had no value in 25 rows"):
+        means(table[["temp", "gauge"]].to_numpy(), Y.to_numpy())
+
+
 # ---- categories ------------------------------------------------------------------------------------------------------
 
 

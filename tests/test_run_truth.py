@@ -62,6 +62,14 @@ def run(*arguments):
     return CliRunner().invoke(cli.app, ["run", *map(str, arguments)])
 
 
+def test_a_column_that_is_never_there_is_named():
+    rows = [[time, "", y] for time, _, y in stream(200)]
+    (found,) = [each for each in warned(rows, features=["x"]) if "no value" in each]
+    assert found.startswith("Column 'x' has had no value in 200 rows")
+    rows[150][1] = "3.5"
+    assert not [each for each in warned(rows, features=["x"]) if "no value" in each]
+
+
 # ---- naive forecasts -------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ time            none: the column named as the time, or a DatetimeIndex, says how
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,19 @@ def input_name(column: str, category: str) -> str:
     'sky = clear'
     """
     return f"{column} = {category}"
+
+
+def never_there(names: Sequence[str], rows: int) -> str:
+    """What to say of columns that had no value in any of so many rows.
+
+    >>> never_there(["wind"], 400)
+    "column 'wind' has had no value in 400 rows, and says nothing so far: leave it out if none will come"
+    """
+    one = len(names) == 1
+    return (
+        f"column{'s' * (not one)} {_listed(names)} {'has' if one else 'have'} had no value in {rows} rows, and "
+        f"{'says' if one else 'say'} nothing so far: leave {'it' if one else 'them'} out if none will come"
+    )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import math
 import os
 import threading
+import warnings
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from driftgp import checkpoint, checks, frames
 from driftgp.beginning import FIRST, Buffer, Default, Given, Plan, Rows, Start
+from driftgp.columns import never_there
 from driftgp.defaults import Effort, Support
 from driftgp.files import write_atomically
 from driftgp.frames import Source
@@ -309,8 +311,20 @@ class Online:
             made = self._meanwhile(new, buffer, before, asked=asked)
         if plan is not None and plan != self._plan:
             self._adopt(plan.start(new.layout, first_rows), plan)
+        if buffer.missing == 0 and buffer.count:
+            self._warn_of_nothing(buffer.rows.X, new.intake)
         self._buffer = None if buffer.missing == 0 else buffer
         return made, new.rows.part(slice(count, None))
+
+    @staticmethod
+    def _warn_of_nothing(codes: np.ndarray, intake: Intake) -> None:
+        """Say it if a column had no value in any of the first rows."""
+        nothing = np.flatnonzero(np.isnan(codes).all(axis=0)).tolist()
+        if nothing:
+            names = map(str, range(codes.shape[1])) if intake.columns is None else intake.columns.names
+            named = list(names)
+            message = never_there([named[c] for c in nothing], len(codes))
+            warnings.warn(f"X: {message}", UserWarning, stacklevel=5)
 
     def _planned(self, layout: Layout, rows: Rows) -> Plan:
         """The model that these rows choose."""

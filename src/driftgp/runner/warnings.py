@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta, timezone
 
+import numpy as np
+
+from driftgp.columns import never_there
 from driftgp.runner.lane import Lane
 from driftgp.runner.leaks import TOO_GOOD
 from driftgp.runner.naive import labels_of
@@ -29,6 +32,7 @@ def warnings_of(settings: Settings, schema: Schema, lanes: Mapping[str, Lane]) -
         *_leaks(settings, schema, total, labels),
         *_worse(settings, lanes, total, labels),
         *_doubtful(settings, total),
+        *_nothing(lanes, total.rows),
         *_wild(lanes),
         *_order(settings, schema, lanes, total.rows),
         *_zones(lanes),
@@ -125,6 +129,17 @@ def _doubtful(settings: Settings, total: Scores) -> Iterator[str]:
 
 
 # ---- the rows --------------------------------------------------------------------------------------------------------
+
+
+def _nothing(lanes: Mapping[str, Lane], rows: int) -> Iterator[str]:
+    """Inputs that never had a value; a target without one is another matter."""
+    known = [~np.isnan(lane.observed.low[:-1]) for lane in lanes.values()]
+    if known:
+        names = next(iter(lanes.values())).observed.columns
+        nothing = [name for name, there in zip(names, np.any(known, axis=0), strict=False) if not there]
+        if nothing:
+            message = never_there(nothing, rows)
+            yield message[0].upper() + message[1:]
 
 
 def _wild(lanes: Mapping[str, Lane]) -> Iterator[str]:

@@ -5,16 +5,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from driftgp.contract import FARTHEST
 from driftgp.model import Units
 from driftgp.records import View, floats, part, wholes
 from driftgp.wrappers.holding import Holding
+
+_LARGEST = np.finfo(np.float64).max
 
 
 class CarryForwardState(View):
     """The last value of each input, how often it stood in for a missing one, and the held model's state."""
 
-    last: np.ndarray = floats("D")  # 0 before the first value
-    seen: np.ndarray = wholes("D")  # 1 once there was one
+    last: np.ndarray = floats("D")  # less the origin; 0 before the first value
+    origin: np.ndarray = floats("D")  # the first value, of an input that began with a gap; else 0
+    seen: np.ndarray = wholes("D")  # 1 once there was a value
     filled: np.ndarray = wholes("D")
     inner: Any = part()
 
@@ -24,8 +28,9 @@ class CarryForward(Holding):
     """Hold a model, and give it the last value seen of every input that is NaN.
 
     A model by itself refuses inputs that are NaN; held by this wrapper it predicts and learns as if the input had not
-    changed, and `state.filled` counts how often that was so. Before an input was seen at all there is nothing to carry:
-    a prediction takes it as 0, and nothing is learned from the sample. Inside `Standardize`, 0 is the input's centre.
+    changed, and `state.filled` counts how often that was so. An input that begins with a gap is as if it had had its
+    first value all along: the model sees it as its distance from that value, which is 0 until it comes. One that never
+    comes stays 0, and the model learns from the others.
 
     >>> from driftgp import AGP
     >>> model = CarryForward(AGP(inducing=3, window=8))
@@ -49,9 +54,9 @@ class CarryForward(Holding):
 
     def start(self, state: CarryForwardState, X: np.ndarray, y: np.ndarray) -> None:
         """Fill the gaps of the batch from above."""
-        X, y = X.copy(), y.copy()
+        X = X.copy()
         for i in range(len(X)):
-            X[i], y[i] = self._fill(state, X[i], y[i])
+            X[i] = self._fill(state, X[i])
         self.model.start(state.inner, X, y)
 
     def forecast(self, state: CarryForwardState, X: np.ndarray) -> np.ndarray:
@@ -66,29 +71,34 @@ class CarryForward(Holding):
         self, state: CarryForwardState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Fill the gaps, then let the held model learn."""
-        self.model.learn(state.inner, *self._fill(state, x, y), elapsed, forecast)
+        self.model.learn(state.inner, self._fill(state, x), y, elapsed, forecast)
 
     def rescale(self, state: CarryForwardState, units: Units) -> None:
         """Express the last values in the new units too."""
-        state.last[...] = np.where(state.seen > 0, units.inputs(state.last), 0.0)
+        state.last[...] = units.inputs(state.last)
+        state.origin[...] = (state.origin / units.x_scale).clip(-FARTHEST, FARTHEST)
         self.model.rescale(state.inner, units)
 
     def check(self, state: CarryForwardState) -> None:
         """Refuse last values that are not finite, and counts out of range."""
-        if not np.isfinite(state.last).all():
-            raise ValueError("last must be finite")
+        if not (np.isfinite(state.last).all() and np.isfinite(state.origin).all()):
+            raise ValueError("last and origin must be finite")
         if (state.filled < 0).any() or not np.isin(state.seen, (0, 1)).all():
             raise ValueError("filled must not be negative, and seen must be 0 or 1")
         self.model.check(state.inner)
 
     @staticmethod
     def _carried(state: CarryForwardState, X: np.ndarray) -> np.ndarray:
-        return np.where(np.isnan(X), state.last, X)
+        begins = (state.seen == 0) & (state.filled > 0)  # what comes first is what would have been there
+        with np.errstate(over="ignore"):
+            distance = (X - state.origin).clip(-_LARGEST, _LARGEST)
+        return np.where(np.isnan(X) | begins, state.last, distance)
 
-    def _fill(self, state: CarryForwardState, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _fill(self, state: CarryForwardState, x: np.ndarray) -> np.ndarray:
         missing = np.isnan(x)
-        x = self._carried(state, x)
-        state.last[...] = x
+        first = ~missing & (state.seen == 0)
+        state.last[...] = self._carried(state, x)
+        state.origin[first] = x[first] - state.last[first]
         state.seen |= ~missing
         state.filled += missing
-        return x, y if state.seen.all() else np.full_like(y, np.nan)  # nothing is learned from what was made up
+        return state.last.copy()
