@@ -1,10 +1,12 @@
 """The pictures of the concepts and of the tutorial: `make pictures` draws them anew into docs/images.
 
-They need the command line's packages, pandas, and the data that come with driftgp.
+They need the command line's packages, pandas, and the data that come with driftgp; those of `pictures_streams.py` need
+other data too.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -166,7 +168,7 @@ def look(bikes: Bikes) -> Figure:
     for axes in (years, weeks):
         axes.set_ylim(bottom=0)
         axes.set_ylabel("bikes")
-    _dates(weeks)
+    dates(weeks)
     return figure
 
 
@@ -179,7 +181,7 @@ def forecasts(bikes: Bikes) -> Figure:
     axes.plot(some.index, some["mean"], color=BLUE, label="forecast, one hour ahead")
     axes.plot(some.index, bikes.count[some.index], ".", color=BLACK, markersize=4, label="bikes hired")
     axes.set_ylabel("bikes per hour")
-    _dates(axes)
+    dates(axes)
     figure.legend(loc="outside upper center", ncols=3)
     return figure
 
@@ -234,7 +236,8 @@ def tomorrow(bikes: Bikes) -> Figure:
     return fan_figure(week.index.to_numpy(), week.to_numpy(float), forecaster.forecast(), "bikes per hour")
 
 
-def _dates(axes: Axes) -> None:
+def dates(axes: Axes) -> None:
+    """Write short dates below a picture."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
@@ -254,6 +257,13 @@ def main(folder: Path) -> None:
             draw().savefig(folder / f"concepts-{draw.__name__}.png", dpi=90)
         for draw_bikes in TUTORIAL:
             draw_bikes(bikes).savefig(folder / f"tutorial-{draw_bikes.__name__}.png", dpi=90)
+        if "DRIFTGP_DATA" in os.environ:
+            from benchmarks.pictures_streams import draw as draw_streams
+
+            data = Path(os.environ["DRIFTGP_DATA"])
+            draw_streams(data, lambda figure, name: figure.savefig(folder / f"{name}.png", dpi=90))
+        else:
+            print("DRIFTGP_DATA is not set: the pictures of load and of the gas sensor stay as they are")
     print((bikes.errors() ** 2).mean() ** 0.5)
     print(bikes.count.between(bikes.frame["low"], bikes.frame["high"]).iloc[FIRST:].mean())
     print(bikes.costs())

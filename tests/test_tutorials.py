@@ -1,0 +1,61 @@
+"""The commands of the tutorials run as they stand on the page, on the files that the pages make or name."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer")
+pd = pytest.importorskip("pandas")
+pytest.importorskip("matplotlib")
+
+DOCS = Path(__file__).parent.parent / "docs"
+DATA = os.environ.get("DRIFTGP_DATA")
+
+
+def commands(page: str) -> list[str]:
+    """What a reader would type."""
+    blocks = re.findall(r"```console\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+    return [command for block in blocks for command in block.replace("\\\n", " ").replace("$ ", "").splitlines()]
+
+
+def typed(command: str, folder: Path) -> str:
+    """Run a command as a shell would, with this Python's driftgp."""
+    done = subprocess.run(
+        command.replace("driftgp run", f"{sys.executable} -m driftgp run").replace("$(python", f"$({sys.executable}"),
+        shell=True, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_bikes_of_a_file_are_forecast(tmp_path):
+    (command,) = commands("tutorial.md")
+    said = typed(command, tmp_path)
+    assert "33.6" in said  # the page says so
+    assert (tmp_path / "bikes.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_zones_of_a_file_are_forecast(tmp_path):
+    """The page makes the file from data that are elsewhere; the command needs its columns alone."""
+    hours = pd.date_range("2020-06-01", periods=24 * 30, freq="h", name="time")
+    level = {"CT": 3000.0, "VT": 600.0}
+    shape = [1.0 + 0.2 * (8 <= hour.hour < 20) - 0.1 * (hour.dayofweek > 4) for hour in hours]
+    wide = pd.DataFrame({zone: [size * part for part in shape] for zone, size in level.items()}, index=hours)
+    wide.rename_axis(columns="zone").stack().rename("mw").to_csv(tmp_path / "load.csv")
+    (command,) = commands("tutorials/load.md")
+    assert "seasonal naive (a week before)" in typed(command, tmp_path)
+    made = pd.read_csv(tmp_path / "zones.csv")
+    assert len(made) == 2 * len(hours)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(DATA is None, reason="the air quality stream is in the folder DRIFTGP_DATA, which is not set")
+def test_the_gas_of_a_file_is_forecast(tmp_path):
+    (command,) = commands("tutorials/gas-sensor.md")
+    assert "driftgp" in typed(command, tmp_path)
+    assert (tmp_path / "co.png").read_bytes().startswith(b"\x89PNG")
