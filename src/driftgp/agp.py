@@ -246,7 +246,7 @@ class AGP(Windowed):
             self.complete(state)
 
     def evidence_bound(self, state: Any) -> float:
-        """F for the samples and hyperparameters as they are, summed over outputs."""
+        """F for the samples and hyperparameters of a state as they are, summed over outputs."""
         Kuu = self._Kuu(self.kernel.at(state.theta), state.U[: state.points])
         return bound.bound(Kuu, state.statistics, state.noise)
 
@@ -454,5 +454,12 @@ def _check_statistics(state: AGPState) -> None:
 
 
 def FastAGP(**options: Any) -> AGP:
-    """AGP that takes no gradient step after the warm-up: the paper's fast-AGP."""
+    """AGP that takes no gradient step after the warm-up: the paper's fast-AGP.
+
+    Args:
+        options: those of `AGP`, except `learn_every`.
+
+    >>> FastAGP(inducing=20, window=200).learn_every
+    0
+    """
     return AGP(**options, learn_every=0)

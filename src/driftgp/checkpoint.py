@@ -27,11 +27,22 @@ _ENVELOPE = Envelope("checkpoint", b"\x89driftgp", VERSION, largest_header=1 << 
 
 
 class Restored(NamedTuple):
-    """What a checkpoint held."""
+    """What a checkpoint held.
 
-    state: State  # with its model: `state.model`
+    Attributes:
+        state: with its model, `state.model`.
+        extra: what was saved beside it; None if nothing was.
+        exact: whether the state is the saved one bit for bit. If not, this machine rounds differently.
+
+    >>> from driftgp import AGP
+    >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
+    >>> restore(None, to_bytes(state.model, state)).exact
+    True
+    """
+
+    state: State
     extra: Any
-    exact: bool  # whether the state is the saved one bit for bit; if not, this machine rounds differently
+    exact: bool
 
 
 def to_bytes(model: Model, state: State, extra: Any = None) -> bytes:

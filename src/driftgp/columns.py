@@ -46,6 +46,11 @@ def never_there(names: Sequence[str], rows: int) -> str:
 class Columns:
     """The columns of a stream, in the order in which they came first.
 
+    Attributes:
+        names: of the columns.
+        categories: of each column; None for numbers, () where nothing has come yet.
+        time: the column that is the time; None if there is none.
+
     >>> from driftgp import frames
     >>> table = frames.table([{"temp": 20.5, "sky": "clear"}, {"temp": 18.0, "sky": "rain"}])
     >>> columns = Columns.of(table)
@@ -56,8 +61,8 @@ class Columns:
     """
 
     names: tuple[str, ...]
-    categories: tuple[tuple[str, ...] | None, ...]  # of each column; None for numbers, () where nothing has come yet
-    time: str | None = None  # the column that is the time
+    categories: tuple[tuple[str, ...] | None, ...]
+    time: str | None = None
 
     @classmethod
     def of(cls, table: Table, time: str | None = None) -> "Columns":

@@ -55,7 +55,17 @@ class Units(NamedTuple):
 
 
 class Contract(abc.ABC):
-    """What a model provides. Its fields are settings; what it learns is in the state."""
+    """What a model provides. Its fields are settings; what it learns is in the state.
+
+    Users call the methods of `Model`, which check what they are given. A model of your own is a frozen dataclass that
+    inherits from `Model` and provides the methods below: see "Kernels and models of your own". There, `inputs` is D and
+    `outputs` P; a `record` holds the numbers of a state, of which `state` is a view; `made` are N forecasts.
+
+    >>> from driftgp.members import Persistence
+    >>> model = Persistence()
+    >>> model.record_dtype(inputs=2, outputs=1).names[0] in dir(model.view(np.zeros((), model.record_dtype(2, 1))))
+    True
+    """
 
     # ---- what a new model provides: D inputs, targets with P columns -------------------------------------------------
 
@@ -112,7 +122,10 @@ class Contract(abc.ABC):
         return False
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:  # noqa: ARG002
-        """Refuse D, P or a number of warm-up rows that the settings are not made for; asked before a start."""
+        """Refuse a number of inputs D, of outputs P or of warm-up rows that the settings are not made for.
+
+        It is asked before a start, and raises a ValueError.
+        """
         return
 
     def engine(self, inputs: int, outputs: int) -> Any:  # noqa: ARG002

@@ -29,6 +29,10 @@ def describe(model: Model, state: State) -> dict[str, Any]:
 
     Of a bank there are the `weights` and, as `members`, a report on each one.
 
+    Args:
+        model: the model.
+        state: a state of it.
+
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8, forgetting=0.5)
     >>> state = model.init(np.zeros((0, 1)), np.zeros(0))
@@ -46,6 +50,9 @@ def importance(state: State) -> np.ndarray:
     divided by its sum over the inputs d. A relevance says how much a prediction changes with an input, by its
     lengthscale and its linear part, in units in which every input has the same spread if the model standardises them.
     Members without one, such as persistence, do not count. All shares are NaN if no member has a relevance.
+
+    Args:
+        state: of any model; `online.state` for an `Online`.
 
     As `watch` of `prequential` it gives the importance over time:
 

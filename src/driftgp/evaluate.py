@@ -16,11 +16,23 @@ TWO_SIGMA = 0.954499736103642
 
 
 class Run(NamedTuple):
-    """What a pass over a stream gave."""
+    """What a pass over a stream gave.
 
-    prediction: Forecast  # one step ahead, N (or N×P)
-    state: State  # after the last sample
-    trace: Any  # what `watch` saw, before each sample or each `every`-th
+    Attributes:
+        prediction: what was predicted of each row before it was learned from, N (or N×P).
+        state: after the last row.
+        trace: what `watch` gave, before each row or each `every`-th; None without `watch`.
+
+    >>> from driftgp import AGP
+    >>> model = AGP(inducing=3, window=8)
+    >>> run = prequential(model, model.init(np.zeros((0, 1)), np.zeros(0)), [[0.0], [1.0]], [0.5, 0.7])
+    >>> run.prediction.mean.shape, run.trace is None
+    ((2,), True)
+    """
+
+    prediction: Forecast
+    state: State
+    trace: Any
 
 
 def prequential(
@@ -149,7 +161,18 @@ def crps(prediction: Prediction, y: ArrayLike) -> float:
 
 
 def scores(prediction: Prediction, y: ArrayLike, level: float = 0.95) -> dict[str, float]:
-    """All of the scores by name."""
+    """All of the scores by name; rows whose target is NaN do not count.
+
+    Args:
+        prediction: N distributions (or N×P).
+        y: the targets, in the same shape.
+        level: of the interval behind "coverage" (a share) and "width" (in units of y).
+
+    >>> from driftgp.predictions import Gaussian
+    >>> prediction = Gaussian(mean=np.zeros(2), variance=np.ones(2), noise=np.ones(2))
+    >>> {name: round(value, 2) for name, value in scores(prediction, [1.0, -1.0]).items()}
+    {'mse': 1.0, 'mae': 1.0, 'mape': 100.0, 'coverage': 1.0, 'width': 3.92, 'nlpd': 1.42, 'crps': 0.6}
+    """
     return {
         "mse": mse(prediction, y),
         "mae": mae(prediction, y),

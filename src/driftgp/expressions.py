@@ -45,6 +45,10 @@ def parse_kernel(text: str, inputs: int = 1) -> Kernel:
     Parameters that are left out suit standardised inputs, of which there are `inputs`: a lengthscale of √D, the
     distance at which two samples typically are, and a variance of 1/D for each input of a linear kernel.
 
+    Args:
+        text: kernels by their names in lower case, with + and * and brackets; parameters by name in brackets.
+        inputs: number of inputs D.
+
     >>> kernel = parse_kernel("linear + se(lengthscale=2.5)", inputs=4)
     >>> float(kernel.first.variance), float(kernel.second.lengthscale)
     (0.25, 2.5)

@@ -20,6 +20,9 @@ _STEP = 1e-5  # of central differences in a logarithm, or in an input in units o
 class Numerical(Kernel):
     """A kernel that has a formula only: central differences stand in for its derivative, two evaluations per parameter.
 
+    Args:
+        formula: a kernel with `gram` and `diagonal`; its derivatives are not asked for.
+
     >>> from driftgp.kernels import SE
     >>> X = np.linspace(0, 1, 4)[:, None]
     >>> bool(np.allclose(Numerical(SE(0.5)).pull(np.eye(4), X, X[::-1]), SE(0.5).pull(np.eye(4), X, X[::-1])))
@@ -71,6 +74,12 @@ def check_kernel(kernel: Kernel, X: np.ndarray, Z: np.ndarray, tolerance: float 
     """Compare a kernel's derivative with finite differences at the rows of X and Z, and its diagonal with its formula.
 
     Raises a ValueError that names the method and the entry that is wrong.
+
+    Args:
+        kernel: the kernel to check.
+        X: rows, N×D.
+        Z: other rows, K×D.
+        tolerance: largest difference, relative to the size of the derivative.
 
     >>> from driftgp.kernels import Matern52, Periodic
     >>> rng = np.random.default_rng(0)

@@ -61,7 +61,14 @@ def squared_distance(X: Array, Z: Array) -> Array:
 
 
 class Kernel(abc.ABC):
-    """A covariance function: a frozen dataclass whose fields are its parameters, or the kernels that it is made of."""
+    """A covariance function: a frozen dataclass whose fields are its parameters, or the kernels that it is made of.
+
+    Kernels are added and multiplied. Called with rows it gives the Gram matrix, or with one set of rows the diagonal.
+
+    >>> kernel = SE(lengthscale=2.0) + Constant(0.5)
+    >>> kernel.gram(np.zeros((1, 1)), np.zeros((1, 1))).tolist()
+    [[1.5]]
+    """
 
     # ---- what a new kernel provides ----------------------------------------------------------------------------------
 
@@ -74,15 +81,15 @@ class Kernel(abc.ABC):
         """Variance at every row of X, N."""
 
     def pull(self, A: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Derivative in the logarithm of each parameter, where A (N×K) is that in the Gram matrix."""
+        """Derivative in the logarithm of each parameter, where A (N×K) is that in the Gram matrix of X and Z."""
         raise self._without("pull")
 
     def pull_inputs(self, A: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Derivative in X, N×D, where A (N×K) is that in the Gram matrix."""
+        """Derivative in X, N×D, where A (N×K) is that in the Gram matrix of X and Z."""
         raise self._without("pull_inputs")
 
     def pull_diagonal(self, a: np.ndarray, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Derivative in the logarithm of each parameter, where a (N) is that in the diagonal."""
+        """Derivative in the logarithm of each parameter, where a (N) is that in the diagonal at X."""
         raise self._without("pull_diagonal")
 
     def _without(self, method: str) -> NotImplementedError:
@@ -230,7 +237,12 @@ class Product(Kernel):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stationary(Kernel):
-    """k(x, z) = variance · shape(r²), with r the distance in units of the lengthscale and shape(0) = 1."""
+    """k(x, z) = variance · shape(r²), with r the distance in units of the lengthscale and shape(0) = 1.
+
+    Args:
+        lengthscale: distance over which targets are alike, in units of the inputs; one number, or one per input.
+        variance: of the function, in squared units of the targets.
+    """
 
     lengthscale: Any = 1.0
     variance: Any = 1.0
@@ -280,7 +292,11 @@ class Stationary(Kernel):
 
 
 class SE(Stationary):
-    """Squared exponential: exp(−r²/2)."""
+    """Squared exponential: exp(−r²/2).
+
+    >>> SE(lengthscale=2.0).gram(np.zeros((1, 1)), np.full((1, 1), 2.0)).round(3).tolist()
+    [[0.607]]
+    """
 
     def shape(self, r2: Array) -> Array:
         """Squared exponential of the distance."""
@@ -292,7 +308,11 @@ class SE(Stationary):
 
 
 class Matern12(Stationary):
-    """Matérn ½: exp(−r)."""
+    """Matérn ½: exp(−r).
+
+    >>> Matern12(lengthscale=2.0).gram(np.zeros((1, 1)), np.full((1, 1), 2.0)).round(3).tolist()
+    [[0.368]]
+    """
 
     def shape(self, r2: Array) -> Array:
         """Exponential of the distance."""
@@ -305,7 +325,11 @@ class Matern12(Stationary):
 
 
 class Matern32(Stationary):
-    """Matérn 3⁄2: (1 + √3 r) exp(−√3 r)."""
+    """Matérn 3⁄2: (1 + √3 r) exp(−√3 r).
+
+    >>> Matern32(lengthscale=2.0).gram(np.zeros((1, 1)), np.full((1, 1), 2.0)).round(3).tolist()
+    [[0.483]]
+    """
 
     def shape(self, r2: Array) -> Array:
         """First-order polynomial times an exponential."""
@@ -318,7 +342,11 @@ class Matern32(Stationary):
 
 
 class Matern52(Stationary):
-    """Matérn 5⁄2: (1 + √5 r + 5r²/3) exp(−√5 r)."""
+    """Matérn 5⁄2: (1 + √5 r + 5r²/3) exp(−√5 r).
+
+    >>> Matern52(lengthscale=2.0).gram(np.zeros((1, 1)), np.full((1, 1), 2.0)).round(3).tolist()
+    [[0.524]]
+    """
 
     def shape(self, r2: Array) -> Array:
         """Second-order polynomial times an exponential."""
@@ -333,7 +361,14 @@ class Matern52(Stationary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RationalQuadratic(Stationary):
-    """Rational quadratic: (1 + r²/2a)^(−a), a mixture of squared exponentials of many lengthscales."""
+    """Rational quadratic: (1 + r²/2a)^(−a), a mixture of squared exponentials of many lengthscales.
+
+    Args:
+        mixture: a; the larger, the more alike the lengthscales.
+
+    >>> RationalQuadratic(lengthscale=2.0).gram(np.zeros((1, 1)), np.full((1, 1), 2.0)).round(3).tolist()
+    [[0.667]]
+    """
 
     mixture: Any = 1.0
 
@@ -359,7 +394,16 @@ class RationalQuadratic(Stationary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Periodic(Kernel):
-    """variance · exp(−2 Σ_d sin²(π (x_d − z_d) / period_d) / lengthscale_d²)."""
+    """variance · exp(−2 Σ_d sin²(π (x_d − z_d) / period_d) / lengthscale_d²).
+
+    Args:
+        period: after which the function repeats itself, in units of the inputs; one number, or one per input.
+        lengthscale: how smooth it is within a period; about 1 is one wave. One number, or one per input.
+        variance: of the function, in squared units of the targets.
+
+    >>> Periodic(period=24.0).gram(np.zeros((1, 1)), np.full((1, 1), 48.0)).round(3).tolist()
+    [[1.0]]
+    """
 
     period: Any = 1.0
     lengthscale: Any = 1.0
@@ -399,7 +443,14 @@ class Periodic(Kernel):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Linear(Kernel):
-    """Σ_d variance_d x_d z_d: Bayesian linear regression. Add a `Constant` for an intercept."""
+    """Σ_d variance_d x_d z_d: Bayesian linear regression. Add a `Constant` for an intercept.
+
+    Args:
+        variance: of the slope, one number, or one per input.
+
+    >>> Linear(variance=2.0).gram(np.array([[3.0]]), np.array([[4.0]])).tolist()
+    [[24.0]]
+    """
 
     variance: Any = 1.0
 
@@ -426,7 +477,14 @@ class Linear(Kernel):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constant(Kernel):
-    """The same covariance everywhere: an unknown level."""
+    """The same covariance everywhere: an unknown level.
+
+    Args:
+        variance: of the level, in squared units of the targets.
+
+    >>> Constant(2.0).gram(np.zeros((1, 1)), np.ones((1, 1))).tolist()
+    [[2.0]]
+    """
 
     variance: Any = 1.0
 

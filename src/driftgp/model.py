@@ -16,10 +16,18 @@ __all__ = ["Layout", "Model", "State", "Units", "checked_batch", "checked_inputs
 
 
 class Model(Contract):
-    """A regression model for a stream. Its fields are settings; what it learns is in the state."""
+    """A regression model for a stream. Its fields are settings; what it learns is in a `state`, which its methods take.
+
+    >>> from driftgp import AGP
+    >>> model = AGP(inducing=3, window=8)
+    >>> state = model.init([[0.0], [1.0]], [0.5, 0.7])  # a batch to warm up on
+    >>> state = model.update(state, [2.0], 0.9)  # a new state; the old one stays as it is
+    >>> model.predict(state, [[3.0]]).mean.shape
+    (1,)
+    """
 
     def init(self, X: ArrayLike, y: ArrayLike) -> "State":
-        """Warm up on a batch, N×D and N (or N×P for several outputs); N = 0 is a cold start."""
+        """Warm up on a batch X (N×D) and y (N, or N×P for several outputs); N = 0 is a cold start."""
         X, y = checked_batch(X, y, gaps=self.fills_gaps)
         layout = Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None, self.fills_gaps)
         self.accept(layout.inputs, layout.columns, len(X))
@@ -80,7 +88,20 @@ _FIRST = np.array([0])  # the one state of a stack of one
 class State:
     """What a model has learned: one record, and the shapes that it was started with.
 
-    The record's fields are attributes: `state.noise`, `state.inner.scale`.
+    The record's fields are attributes: `state.noise`, `state.inner.scale`. A state comes from `model.init`, or from a
+    checkpoint.
+
+    Args:
+        model: the model whose state it is.
+        layout: number of inputs and outputs, and whether inputs may be NaN.
+        record: the numbers, a NumPy record of the model's layout and of shape (). It is checked: see `driftgp.gate`.
+
+    >>> from driftgp import AGP
+    >>> state = AGP(inducing=3, window=8).init([[0.0], [1.0]], [0.5, 0.7])
+    >>> state
+    <state of AGP: 1 inputs, 1 outputs, 760 bytes>
+    >>> state.copy().noise == state.noise
+    True
     """
 
     __slots__ = ("layout", "model", "record", "view")

@@ -141,7 +141,13 @@ class Online:
     # ---- predict and learn -------------------------------------------------------------------------------------------
 
     def predict(self, x: Any) -> Forecast:
-        """Distribution of the target at one row x (D numbers, or a dict), or at the rows of X (N×D, or a frame)."""
+        """Distribution of the target at one row x (D numbers, or a dict), or at several rows (N×D, or a frame).
+
+        >>> online = Online()
+        >>> online.update([[0.0], [1.0]], [5.0, 6.0])
+        >>> online.predict([2.0]).mean.shape, online.predict([[2.0], [3.0], [4.0]]).mean.shape
+        ((1,), (3,))
+        """
         if not self._plain(x):
             return self._predict(x)
         with self._lock:
@@ -175,6 +181,13 @@ class Online:
     def evaluate(self, X: Any, y: Any, elapsed: Any = None) -> Prediction:
         """Do what `update` does, and return what was predicted of each row before it was learned from.
 
+        It is the same as `predict` and `update` row by row: no row is predicted with knowledge of those after it.
+
+        Args:
+            X: the rows, N×D, or a frame.
+            y: the target of each row, N or N×P; NaN where there is none.
+            elapsed: as in `update`.
+
         >>> import numpy as np
         >>> X = np.arange(500.0)[:, None] % 24
         >>> prediction = Online().evaluate(X, 100 + 10 * np.sin(X[:, 0] / 4))
@@ -190,7 +203,7 @@ class Online:
         return made[0]
 
     def warm(self, X: Any, y: Any) -> None:
-        """Begin with a batch of rows: the model that these choose is at work at once."""
+        """Begin with a batch of rows, X (N×D, or a frame) and y: the model that they choose is at work at once."""
         with self._lock:
             if self._state is not None:
                 raise ValueError("a stream can be warmed up once, before its first row: take a new Online")
@@ -397,7 +410,7 @@ class Online:
 
     @classmethod
     def from_bytes(cls, data: bytes, model: Model | Start | None = None) -> "Online":
-        """What `to_bytes` was called on. A model with a part that is not of the library has to be given."""
+        """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
         restored = checkpoint.restore(model if isinstance(model, Model) else None, data)
         state = restored.state
         if not isinstance(restored.extra, dict) or _KIND not in restored.extra:  # a checkpoint of a model and its state
@@ -418,7 +431,7 @@ class Online:
         return online
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model and its state to one file, which at every moment is the old one or the new one."""
+        """Write the model and its state to the file at `path`, which at every moment is the old one or the new one."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
@@ -466,6 +479,10 @@ class LateLabels:
     Samples are learned from in the order of their labels; between two of them passes the time between their inputs, or
     none where a label overtakes an earlier one.
 
+    Args:
+        online: the model at work.
+        most: inputs that may wait; beyond that the oldest is given up.
+
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8)
     >>> service = LateLabels(Online(model, model.init(np.zeros((0, 1)), np.zeros(0))))
@@ -503,7 +520,7 @@ class LateLabels:
         return prediction
 
     def learn(self, key: Hashable, y: ArrayLike) -> bool:
-        """Learn from the input that waits under a key; False if none does."""
+        """Learn from the input that waits under a key and its target y; False if none waits."""
         if key not in self._waiting:
             return False
         x, time, prediction = self._waiting[key]

@@ -50,7 +50,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
     # ---- one sample
 
     def learn_one(self, x: Mapping[Hashable, Any], y: float) -> None:
-        """Learn from one sample; a target of NaN means that only time has passed."""
+        """Learn from one sample, features x and target y; a target of NaN means that only time has passed."""
         online = self._with_columns_for(x)
         row = self._row(x)
         online.update(row, y)
@@ -58,7 +58,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         self._recent.append((row, y))
 
     def predict_one(self, x: Mapping[Hashable, Any], with_dist: bool = False) -> Any:
-        """Mean of the target at x, or a normal distribution with the forecast's mean and variance.
+        """Mean of the target at x, or if `with_dist`, a normal distribution with the forecast's mean and variance.
 
         Features not learned from yet are passed over.
         """
@@ -81,7 +81,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
     # ---- frames of samples
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a frame (pandas, polars, …), one after another."""
+        """Learn from the rows of a frame X (pandas, polars, …) and their targets y, one after another."""
         frame = utils.dataframe.into_frame(X)
         online = self._with_columns_for(frame.columns)
         rows = self._rows(frame)
@@ -93,7 +93,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
             self._last = rows[-1].copy()
 
     def predict_many(self, X: Any) -> Any:
-        """Mean of the target at the rows of a frame, as a series of the same library."""
+        """Mean of the target at the rows of a frame X, as a series of the same library."""
         frame = utils.dataframe.into_frame(X)
         means = self._means(frame) if len(frame) else np.zeros(0)
         return utils.dataframe.to_native_series(means, name=None, like=frame)
@@ -186,13 +186,16 @@ class FanForecaster(time_series.base.Forecaster):
         self._last = 0.0
 
     def learn_one(self, y: float, x: Mapping[Hashable, Any] | None = None) -> None:  # noqa: ARG002
-        """Take in the next value, NaN for one that is missing; features are passed over."""
+        """Take in the next value y, NaN for one that is missing; features x are passed over."""
         self._forecaster.update(y)
         if y == y:
             self._last = float(y)
 
     def forecast(self, horizon: int, xs: list[dict[Hashable, Any]] | None = None) -> list[float]:  # noqa: ARG002
-        """Means of the next steps; the last value until there are more rows than steps."""
+        """Means of the next `horizon` steps; the last value until there are more rows than steps.
+
+        `xs` is there for river, and not used: the forecaster knows the series alone.
+        """
         if horizon > self.horizon:
             raise ValueError(f"horizon must be at most {self.horizon}, as the forecaster was made for; got {horizon}")
         if self._forecaster.rows <= self.horizon:

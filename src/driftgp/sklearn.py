@@ -40,14 +40,17 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Start anew, and learn from the rows one after another."""
+        """Start anew, and learn from the rows of X (N×D) and their targets y (N, or N×P) one after another."""
         X, y = self._checked(X, y, reset=True)
         self.online_ = Online(Settings.of(self))
         self.online_.warm(X, y)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Go on: learn from more rows, one after another; the first call begins a stream of which nothing is known."""
+        """Go on: learn from more rows X and targets y, one after another.
+
+        The first call begins a stream of which nothing is known.
+        """
         begins = not hasattr(self, "online_")
         X, y = self._checked(X, y, reset=begins)
         if begins:
@@ -77,7 +80,8 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw new targets at the rows of X together, N×n_samples, or N×P×n_samples.
 
-        The draws are normal, with the mean and the covariance that `predict` gives.
+        The draws are normal, with the mean and the covariance that `predict` gives. `random_state` is a seed, or a
+        random generator of NumPy.
         """
         mean, covariance = self.predict(X, return_cov=True)
         random = check_random_state(random_state)

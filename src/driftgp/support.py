@@ -34,7 +34,10 @@ class Support(NamedTuple):
 
 
 def support(y: Any) -> Support:
-    """Bounds of targets y (N, or N×P), column by column; NaN is left out.
+    """Bounds of targets, column by column.
+
+    Args:
+        y: the first targets, N or N×P; NaN is left out.
 
     The low bound is 0 if no value of at least 50 is negative, and
 

@@ -12,7 +12,12 @@ from driftgp.online import Online
 
 
 class Configured:
-    """An estimator with the settings of `Settings`; stands before the library's own base class."""
+    """The settings that the estimators of all libraries share, and how they are saved.
+
+    >>> from driftgp.sklearn import AGPRegressor
+    >>> AGPRegressor(window=200).get_params()["window"]
+    200
+    """
 
     def __init__(
         self,
@@ -62,7 +67,7 @@ class Configured:
     # ---- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write settings and all that was learned to one file, without pickle; `load` reads it in any process."""
+        """Write settings and all that was learned to the file at `path`, without pickle; any process can `load` it."""
         fitted, streams = self._learned()
         names = (field.name for field in fields(Settings))
         settings = {name: getattr(self, name) for name in names}
@@ -70,7 +75,7 @@ class Configured:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The estimator that `save` wrote, which goes on where that one was."""
+        """The estimator that `save` wrote to `path`, which goes on where that one was."""
         stored = files.load(path, cls)
         try:
             estimator = cls(**stored.settings)

@@ -38,7 +38,11 @@ def toy_signal(times: Floats | None = None) -> Floats:
 
 
 def toy_stream(seed: int = 0, noise: float = 0.2) -> Stream:
-    """One toy stream: X 501×1, y 501, the first 100 for warm-up. `noise` is the standard deviation of ε.
+    """One toy stream: X 501×1, y 501, the first 100 for warm-up.
+
+    Args:
+        seed: of the noise, a whole number from 0 on; the same as in the published runs.
+        noise: standard deviation of ε, in units of y.
 
     >>> stream = toy_stream(seed=0)
     >>> stream.X.shape, stream.y.shape, stream.warmup, stream.online

@@ -62,6 +62,9 @@ def _say_once(text: str) -> None:
 def describe(model: Contract) -> str:
     """Which engine runs a model, and if it is not the native one, why.
 
+    Args:
+        model: any model, wrappers included.
+
     >>> from driftgp import AGP
     >>> describe(AGP()).split(":")[0] in ("native", "reference")
     True

@@ -49,10 +49,11 @@ class Fleet:
     """
 
     def __init__(self, model: Model | None = None) -> None:
-        """Take a model, wrappers included.
+        """Begin without keys.
 
-        Without one it is `driftgp.recommended`: for the batch that `warm` is given or, cold, for the number of inputs
-        and outputs of the first rows.
+        Args:
+            model: of every key, wrappers included. None for `driftgp.recommended` at low effort: for the batch that
+                `warm` is given or, cold, for the number of inputs and outputs of the first rows.
         """
         self._model = model
         self._intake = Intake()
@@ -106,7 +107,7 @@ class Fleet:
             return self._states.state(slot)
 
     def times(self, keys: Iterable[Key]) -> np.ndarray:
-        """Time of each key's last row, a number or a date; NaN or NaT where the key is unknown or no time was given."""
+        """Time of the last row of each of these keys, a number or a date; NaN or NaT where none is known."""
         with self._lock:
             last = self._clock.last(naming.checked(keys))
             if not self._clock.dated:
@@ -126,7 +127,7 @@ class Fleet:
     # ---- predict and learn -------------------------------------------------------------------------------------------
 
     def warm(self, X: Any, y: Any) -> None:
-        """Have keys that come from now on start from what `Model.init` makes of a batch, N×D and N (or N×P)."""
+        """Have keys that come from now on start from what `Model.init` makes of a batch X (N×D) and y (N or N×P)."""
         with self._lock:
             X, _, _, intake = self._read(X)
             X, y = checked_batch(X, frames.targets(y), gaps=self._fills_gaps)
@@ -174,6 +175,12 @@ class Fleet:
 
     def evaluate(self, keys: Iterable[Key], X: Any, y: Any, time: Any = None) -> Forecast:
         """Do what `update` does, and return what was predicted of each row before it was learned from.
+
+        Args:
+            keys: the key of each row: text or whole numbers.
+            X: the rows, N×D, or a frame.
+            y: the target of each row, N or N×P; NaN where there is none.
+            time: the time of each row, as in `update`.
 
         >>> days = np.array(["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-05"], "datetime64[D]")
         >>> fleet = Fleet()
@@ -284,7 +291,7 @@ class Fleet:
             return evicted
 
     def admit(self, evicted: Mapping[Key, bytes] | bytes) -> None:
-        """Bring keys back: those of a mapping that `evict` gave, or all of a fleet's bytes."""
+        """Bring keys back; `evicted` is a mapping that `evict` gave, or all of a fleet's bytes."""
         given = evicted.values() if isinstance(evicted, Mapping) else [evicted]
         with self._lock:
             opened = [stored.opened(bytes(part)) for part in given]
@@ -325,7 +332,7 @@ class Fleet:
 
     @classmethod
     def from_bytes(cls, model: Model | None, data: bytes) -> "Fleet":
-        """Return the fleet that `to_bytes` was called on, or refuse bytes that are none of this model's.
+        """Return the fleet whose `to_bytes` gave `data`, or refuse bytes that are none of this model's.
 
         Without a model it is the one that the bytes describe; one with a part that is not in the library has to be
         given.
@@ -335,12 +342,12 @@ class Fleet:
         return fleet
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fleet to a file, which at every moment is the old one or the new one."""
+        """Write the fleet to the file at `path`, which at every moment is the old one or the new one."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Fleet":
-        """Read a fleet from a file, as `from_bytes` does from bytes."""
+        """Read a fleet from the file at `path`, and its model if none is given, as `from_bytes` does from bytes."""
         try:
             return cls.from_bytes(model, Path(path).read_bytes())
         except ValueError as error:

@@ -21,6 +21,19 @@ class Fan:
         mean: of each step, H.
         law: the steps' distributions of (z − m)/s, in the units that the forecaster works in.
         correlation: of the steps' normal scores, H×H.
+        units: of the forecaster: what z is.
+        m: centre of each step in these units, H.
+        s: scale of each step in these units, H.
+
+    >>> from driftgp import Forecaster
+    >>> forecaster = Forecaster(horizon=3)
+    >>> forecaster.update(100 + 10 * np.sin(np.arange(60.0)))
+    >>> fan = forecaster.forecast()
+    >>> fan.mean.shape, fan.paths(5).shape
+    ((3,), (5, 3))
+    >>> mean, low, high = fan.total(level=0.9)  # of the sum of the three steps
+    >>> bool(low < mean < high)
+    True
     """
 
     index: np.ndarray
@@ -45,16 +58,16 @@ class Fan:
         return self._values(np.full(len(self), ndtri(checks.between("q", q, 0.0, 1.0))))
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of each step's central interval, H each."""
+        """Ends of each step's central interval at a level in (0, 1), H each."""
         checks.between("level", level, 0.0, 1.0)
         return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
 
     def to_normal(self, y: np.ndarray) -> np.ndarray:
-        """Normal scores of targets, H."""
+        """Normal scores of targets y, H."""
         return self.law.to_normal((self.units.inwards(np.asarray(y, np.float64)) - self.m) / self.s)
 
     def sample(self, size: int = 1000, seed: int | np.random.Generator | None = None) -> np.ndarray:
-        """Paths, size×H: each step has its own distribution, and the steps their usual dependence."""
+        """Paths by a seed, size×H: each step has its own distribution, and the steps their usual dependence."""
         rng = np.random.default_rng(seed)
         scores = (
             rng.standard_normal((checks.whole("size", size, 1), len(self))) @ np.linalg.cholesky(self.correlation).T
@@ -62,13 +75,13 @@ class Fan:
         return self._values(scores)
 
     def total(self, level: float = 0.95, size: int = 2000, seed: int = 0) -> tuple[float, float, float]:
-        """Mean of the sum of all steps, and the ends of its central interval, by paths."""
+        """Mean of the sum of all steps, and the ends of its central interval at a level, by `size` paths of a seed."""
         sums = self.sample(size, seed).sum(1)
         low, high = np.quantile(sums, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
         return float(sums.mean()), float(low), float(high)
 
     def to_frame(self, level: float = 0.95) -> Any:
-        """A pandas frame with mean, lower and upper, and the future times as its index."""
+        """A pandas frame with mean, lower and upper (at a level), and the future times as its index."""
         with needs("a frame", extra="river"):
             import pandas as pd
 

@@ -20,6 +20,16 @@ class Prediction(abc.ABC):
 
     What a method takes (targets, probabilities, normal scores) is broadcast against this shape; further axes may come
     in front: `quantile(q)` for q of shape Q×1 gives Q×N.
+
+    >>> from driftgp.predictions import Gaussian
+    >>> prediction = Gaussian(mean=np.array([0.0, 10.0]), variance=np.array([1.0, 4.0]), noise=np.array([0.5, 0.5]))
+    >>> prediction.std.tolist()
+    [1.0, 2.0]
+    >>> low, high = prediction.interval(0.95)
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([-1.96, 6.08], [1.96, 13.92])
+    >>> prediction.quantile(0.8).round(2).tolist()
+    [0.84, 11.68]
     """
 
     __slots__ = ()
@@ -101,7 +111,7 @@ class Prediction(abc.ABC):
         return low, high
 
     def sample(self, size: int = 1, seed: int | np.random.Generator | None = None) -> np.ndarray:
-        """Draw `size` targets at each point, size×N or size×N×P; points and outputs are drawn independently."""
+        """Draw `size` targets at each point by a seed, size×N or size×N×P, independently of each other."""
         z = np.random.default_rng(seed).standard_normal((size, *self.shape))
         return self.from_normal(z)
 
@@ -141,7 +151,7 @@ class Prediction(abc.ABC):
         return self.each(lambda array: array[..., i])
 
     def rows(self, index: slice | ArrayLike) -> "Prediction":
-        """Distribution at some of the points: a slice, numbers or a mask of rows."""
+        """Distribution at some of the points; `index` is a slice, numbers or a mask of rows."""
         chosen = row_index(index)
         if len(self.shape) < 2:
             return self.each(lambda array: array[..., chosen])

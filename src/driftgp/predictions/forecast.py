@@ -27,7 +27,14 @@ class Forecast(Prediction):
 
     Mean, variance and noise are read from the records as they are. Everything else is asked of `law`, the distribution
     that the model says they describe, which is built on first use. Other fields are in the records:
-    `forecast.records["weights"]`.
+    `forecast.records["weights"]`. Methods are those of `Prediction`.
+
+    >>> from driftgp import Online
+    >>> online = Online()
+    >>> online.update([[0.0], [1.0], [2.0]], [5.0, 6.0, 7.0])
+    >>> forecast = online.predict([[3.0], [4.0]])
+    >>> forecast.mean.shape, forecast.interval(0.9)[0].shape
+    ((2,), (2,))
     """
 
     __slots__ = ("_law", "_solve", "flat", "model", "records", "source")

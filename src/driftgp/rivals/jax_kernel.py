@@ -24,6 +24,9 @@ class JaxKernel(Kernel):
 
     Its parameters are the leaves of the pytree; all of them have to be positive.
 
+    Args:
+        kernel: the k.
+
     >>> from driftgp.kernels import SE
     >>> from driftgp.rivals.jax_kernels import checked_kernel
     >>> X = np.linspace(0, 1, 4)[:, None]

@@ -32,6 +32,9 @@ class CarryForward(Holding):
     first value all along: the model sees it as its distance from that value, which is 0 until it comes. One that never
     comes stays 0, and the model learns from the others.
 
+    Args:
+        model: any model.
+
     >>> from driftgp import AGP
     >>> model = CarryForward(AGP(inducing=3, window=8))
     >>> state = model.init(np.zeros((0, 2)), np.zeros(0))
