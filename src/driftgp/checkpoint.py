@@ -48,6 +48,11 @@ class Restored(NamedTuple):
 def to_bytes(model: Model, state: State, extra: Any = None) -> bytes:
     """Return a model and its state as bytes, with anything that JSON can hold beside them.
 
+    Args:
+        model: the model.
+        state: a state of it.
+        extra: what to keep beside them, such as the number of the last row: anything that JSON can hold.
+
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8)
     >>> state = model.init(np.zeros((0, 1)), np.zeros(0))
@@ -80,13 +85,32 @@ def to_bytes(model: Model, state: State, extra: Any = None) -> bytes:
 def from_bytes(model: Model | None, data: bytes) -> State:
     """Return the state that `to_bytes` was given, or refuse data that is not a whole checkpoint of this model.
 
+    Args:
+        model: the model, or None for the one that the data describe.
+        data: what `to_bytes` gave.
+
+    >>> from driftgp import AGP
+    >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
+    >>> from_bytes(None, to_bytes(state.model, state)).record.tobytes() == state.record.tobytes()
+    True
+
     Without a model it is the one that the checkpoint describes.
     """
     return restore(model, data).state
 
 
 def restore(model: Model | None, data: bytes) -> Restored:
-    """Do what `from_bytes` does, and return what was stored beside the state too."""
+    """Do what `from_bytes` does, and return what was stored beside the state too.
+
+    Args:
+        model: the model, or None for the one that the data describe.
+        data: what `to_bytes` gave.
+
+    >>> from driftgp import AGP
+    >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
+    >>> restore(None, to_bytes(state.model, state, extra="row 17")).extra
+    'row 17'
+    """
     header, payload = _open(data)
     model = model_of("checkpoint", header["model"], model)
     layout = _layout(header["layout"])
@@ -100,12 +124,39 @@ def restore(model: Model | None, data: bytes) -> Restored:
 
 
 def save(path: str | os.PathLike[str], model: Model, state: State, extra: Any = None) -> None:
-    """Write a checkpoint to a file, which at every moment is the old one or the new one."""
+    """Write a checkpoint to a file, which at every moment is the old one or the new one.
+
+    Args:
+        path: the file.
+        model: the model.
+        state: a state of it.
+        extra: what to keep beside them: anything that JSON can hold.
+
+    >>> import tempfile
+    >>> from driftgp import AGP
+    >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(f"{folder}/model.gp", state.model, state, extra={"row": 17})
+    ...     load(f"{folder}/model.gp").extra
+    {'row': 17}
+    """
     write_atomically(path, to_bytes(model, state, extra))
 
 
 def load(path: str | os.PathLike[str], model: Model | None = None) -> Restored:
     """Read a checkpoint from a file: of this model, or of the one that it describes itself.
+
+    Args:
+        path: the file that `save` wrote.
+        model: the model, or None for the one that the file describes.
+
+    >>> import tempfile
+    >>> from driftgp import AGP
+    >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(f"{folder}/model.gp", state.model, state)
+    ...     load(f"{folder}/model.gp").state.model == state.model
+    True
 
     A model with a part that is not in the library (a kernel of your own, a rival) has to be given.
     """
@@ -116,7 +167,16 @@ def load(path: str | os.PathLike[str], model: Model | None = None) -> Restored:
 
 
 def peek(data: bytes) -> dict[str, Any]:
-    """Return what a checkpoint is of, without its state: `model` (its settings), `layout`, `extra`."""
+    """Return what a checkpoint is of, without its state: `model` (its settings), `layout`, `extra`.
+
+    Args:
+        data: what `to_bytes` gave.
+
+    >>> from driftgp import AGP
+    >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
+    >>> sorted(peek(to_bytes(state.model, state)))
+    ['extra', 'layout', 'model', 'version']
+    """
     header, _ = _open(data)
     return {"version": VERSION, **{name: header[name] for name in ("model", "layout", "extra")}}
 

@@ -99,7 +99,7 @@ class State:
     >>> from driftgp import AGP
     >>> state = AGP(inducing=3, window=8).init([[0.0], [1.0]], [0.5, 0.7])
     >>> state
-    <state of AGP: 1 inputs, 1 outputs, 760 bytes>
+    <state of AGP: 1 inputs, 1 outputs, 768 bytes>
     >>> state.copy().noise == state.noise
     True
     """

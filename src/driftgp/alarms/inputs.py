@@ -12,6 +12,7 @@ _TOGETHER = 32  # rows that are taken in at a time
 _RING = RECENT + _TOGETHER
 _LATE = 20  # rows after which a row counts for the range of the inputs: so long a new range is news
 _FIRST = _LATE + 30  # rows before the first evidence of a range
+_FARTHEST = 1e9  # ranges outside
 _LEAST = 3.0  # of the t statistics by which an input is blamed
 
 
@@ -33,7 +34,8 @@ class Inputs:
         slot[-1] = score
         if row < _FIRST:
             return math.nan
-        return max((out for out in self._beyond(x).tolist() if out > 0.0), default=0.0)  # NaN is not above 0
+        farthest = max((out for out in self._beyond(x).tolist() if out > 0.0), default=0.0)  # NaN is not above 0
+        return min(farthest, _FARTHEST)
 
     def blamed(self, rows: int, since: int, *, ranges: bool) -> list[int]:
         """Inputs out of range; or those that moved, or went with the scores, since the change: the three likeliest."""
@@ -48,9 +50,12 @@ class Inputs:
         return [int(i) for i in order if strength[i] > _LEAST]
 
     def _beyond(self, x: np.ndarray) -> np.ndarray:
-        """Of each input, how far it is outside its range, in ranges; negative inside, NaN where it is missing."""
-        return np.maximum(x - self._high, self._low - x) / self._scale
+        """Of each input, how far it is outside its range, in ranges; negative inside, NaN where one is missing."""
+        with np.errstate(over="ignore"):  # of numbers near the largest there are
+            beyond = np.maximum(x - self._high, self._low - x) / self._scale
+        return np.where(self._high >= self._low, beyond, np.nan)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _absorb(self, row: int) -> None:
         """Rows that are no longer new widen the ranges; those that are no longer recent count for the moments."""
         late, old = (

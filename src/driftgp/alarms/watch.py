@@ -17,14 +17,26 @@ PATIENCE = 10_000  # rows per false alarm, at least
 
 
 class Alarm(NamedTuple):
-    """What an alarm says."""
+    """What an alarm says.
 
-    row: int  # number of the row that raised it, from 0
+    Attributes:
+        row: number of the row that raised it, from 0.
+        kind: what has changed: one of `KINDS`.
+        direction: "up" or "down" for level and noise, else "".
+        since: the row at which the change most likely began.
+        inputs: names of those most likely concerned, the likeliest first; empty if none stands out.
+        evidence: M / c at the alarm, 1 or more: how far beyond the threshold.
+
+    >>> print(Alarm(1002, "input", "", 1000, ("wind",), 3.5))
+    row 1002: inputs are outside the range of all rows before, since about row 1000; inputs most likely concerned: wind
+    """
+
+    row: int
     kind: Kind
-    direction: str  # "up" or "down" for level and noise, else ""
-    since: int  # the row at which the change most likely began
-    inputs: tuple[str, ...]  # most likely concerned, first the likeliest; empty if none stands out
-    evidence: float  # M / c at the alarm
+    direction: str
+    since: int
+    inputs: tuple[str, ...]
+    evidence: float
 
     @property
     def flag(self) -> str:
@@ -138,7 +150,7 @@ class Alarms:
         }
 
     def restore(self, stored: dict[str, Any]) -> None:
-        """Take back what `to_json` gave, or refuse what it could not have given."""
+        """Take back what `to_json` gave as `stored`, or refuse what it could not have given."""
         if len(stored["tracks"]) != self.horizon:
             raise ValueError(f"tracks must be {self.horizon} of the alarms' detectors; got {len(stored['tracks'])}")
         self.rows = int(array_from(stored["rows"], (), np.int64))
@@ -150,7 +162,13 @@ class Alarms:
 
 
 def find_alarms(prediction: Prediction, y: np.ndarray, X: np.ndarray | None = None, **settings: Any) -> list[Alarm]:
-    """Alarms of a whole run: forecasts (N), targets (N, NaN where missing), inputs (N×D); settings as in `Alarms`.
+    """Alarms of a whole run.
+
+    Args:
+        prediction: what was predicted of each row before its target was known, N.
+        y: the targets, N; NaN where there is none.
+        X: the inputs, N×D, if inputs are to be watched too; None if not.
+        settings: those of `Alarms`, such as `inputs` for the names of the inputs.
 
     >>> from driftgp.predictions import Gaussian
     >>> rng = np.random.default_rng(0)

@@ -29,7 +29,7 @@ class Fan:
     >>> forecaster = Forecaster(horizon=3)
     >>> forecaster.update(100 + 10 * np.sin(np.arange(60.0)))
     >>> fan = forecaster.forecast()
-    >>> fan.mean.shape, fan.paths(5).shape
+    >>> fan.mean.shape, fan.sample(5).shape
     ((3,), (5, 3))
     >>> mean, low, high = fan.total(level=0.9)  # of the sum of the three steps
     >>> bool(low < mean < high)

@@ -189,7 +189,7 @@ class Forecaster:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Forecaster":
-        """What `to_bytes` was called on: it goes on as that one would have, to the last bit."""
+        """The forecaster whose `to_bytes` gave `data`: it goes on as that one would have, to the last bit."""
         settings, grid, work, rows = stored.from_bytes(data)
         forecaster = cls(settings["horizon"], season=settings["season"], known=settings["known"])
         forecaster._grid, forecaster._work, forecaster._rows = grid, work, rows
