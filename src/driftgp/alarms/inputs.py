@@ -37,6 +37,7 @@ class Inputs:
         farthest = max((out for out in self._beyond(x).tolist() if out > 0.0), default=0.0)  # NaN is not above 0
         return min(farthest, _FARTHEST)
 
+    @np.errstate(over="ignore", invalid="ignore")  # of numbers near the largest there are
     def blamed(self, rows: int, since: int, *, ranges: bool) -> list[int]:
         """Inputs out of range; or those that moved, or went with the scores, since the change: the three likeliest."""
         count = min(max(rows - since, 3), rows, RECENT)
@@ -55,7 +56,7 @@ class Inputs:
             beyond = np.maximum(x - self._high, self._low - x) / self._scale
         return np.where(self._high >= self._low, beyond, np.nan)
 
-    @np.errstate(over="ignore", invalid="ignore")
+    @np.errstate(over="ignore", invalid="ignore")  # likewise
     def _absorb(self, row: int) -> None:
         """Rows that are no longer new widen the ranges; those that are no longer recent count for the moments."""
         late, old = (
