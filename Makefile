@@ -60,7 +60,7 @@ SANITISERS ?= address thread
 SANITISED := .cache/sanitised
 SANITISED_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	anchored bank bounded guarded members native_agp native_wrappers records standardize within))
-SANITISED_FLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SANITISED_FLAGS_address := -DDRIFTGP_SEALED -fsanitize=address,undefined -fno-sanitize-recover=undefined
 SANITISED_FLAGS_thread := -fsanitize=thread
 test-sanitised: $(addprefix sanitised-, $(SANITISERS)) ## the C++ engine under ASan with UBSan, and under TSan (SANITISERS=thread)
 sanitised-%: $(VENV)/.dev
@@ -70,7 +70,7 @@ sanitised-%: $(VENV)/.dev
 	export LD_PRELOAD="$$(c++ -print-file-name=lib$(if $(filter thread,$*),tsan,asan).so) $$(c++ -print-file-name=libstdc++.so.6)" \
 		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1:exitcode=66:suppressions=$(CURDIR)/tests/fuzz/tsan.supp PYTHONPATH=$(SANITISED)/$*/src $(TEST_ENV); \
 	$(BIN)/python -m pytest $(SANITISED_TESTS) $(ARGS) \
-		&& $(BIN)/python -m tests.fuzz states stacks --cases 1000
+		&& $(BIN)/python -m tests.fuzz states stacks --cases 1000 --longest 120 --seconds 1800
 
 fuzz: $(VENV)/.dev ## hostile states, files and calls, by seed (ARGS="states --seed 7 --only 123": one case again)
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)

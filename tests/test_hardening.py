@@ -102,6 +102,22 @@ def test_points_and_hyperparameters_out_of_all_proportion_are_refused(field, val
         states.by_checkpoint(np.random.default_rng(0), state)
 
 
+def test_a_fit_without_points_left_is_refused():
+    """It was taken, and after the next row no engine took the state any more."""
+    state = states.grown("Anchored", 38).copy()
+    assert 1 <= state.stage <= 5, "no fit is going on"
+    state.record["fit"]["left"] = 0
+    with pytest.raises(ValueError, match="left must be a number of points"):
+        states.by_pickle(np.random.default_rng(0), state)
+
+
+def test_sums_of_a_bank_out_of_all_proportion_are_refused():
+    state = states.grown("Bank").copy()
+    state.record["b"][...] = -1.7e308
+    with pytest.raises(ValueError, match="b must be finite, and at most"):
+        states.by_hand(np.random.default_rng(0), state)
+
+
 # ---- interrupts ------------------------------------------------------------------------------------------------------
 
 
@@ -334,6 +350,41 @@ def test_no_memory_in_the_native_engine_is_an_error_and_not_the_end_of_the_proce
             assert state.record.tobytes() == before
             print("refused", error)
         """
+    )
+    assert told.returncode == 0, told.stderr
+    assert "refused" in told.stdout
+
+
+@linux
+@natively
+@pytest.mark.parametrize("rows", [36, 230])
+def test_a_step_for_which_there_is_no_memory_has_not_happened(rows):
+    """A thread that has run nothing yet needs memory; where the system refuses it, the state is as it was."""
+    told = script(
+        f"""
+        import resource, threading, numpy as np
+        from driftgp import Online, recommended
+        X = np.random.default_rng(0).normal(size=({rows} + 1, 3))
+        model = recommended(X[:0], X[:0, 0])
+        online = Online(model, model.init(X[:0], X[:0, 0]))
+        online.update(X[:-1], X[:-1, 0])
+        before, told = online.state.record.tobytes(), []
+        def work():
+            used = int(open("/proc/self/statm").read().split()[0]) * 4096
+            resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), -1))
+            try:
+                online.update(X[-1], float(X[-1, 0]))
+            except MemoryError:
+                told.append("refused")
+            resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+        thread = threading.Thread(target=work)
+        thread.start(), thread.join()
+        assert (online.state.record.tobytes() == before) == (told == ["refused"])
+        print(*told)
+        """,
+        MALLOC_MMAP_THRESHOLD_="65536",
+        MALLOC_ARENA_MAX="1",
+        MALLOC_TOP_PAD_="0",
     )
     assert told.returncode == 0, told.stderr
     assert "refused" in told.stdout

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 CASES = {"states": 2000, "files": 1000, "calls": 500, "stacks": 200}
-LONGEST = 10.0  # seconds for one case
+LONGEST = 10.0  # seconds for one case; a sanitiser takes longer
 
 
 def generator(kind: str, seed: int, number: int) -> np.random.Generator:
@@ -37,7 +37,7 @@ def work(kind: str, seed: int, begin: int, end: int) -> None:
         print(json.dumps(told), flush=True)
 
 
-def lines(kind: str, seed: int, begin: int, end: int) -> Iterator[dict[str, Any]]:
+def lines(kind: str, seed: int, begin: int, end: int, longest: float) -> Iterator[dict[str, Any]]:
     """What a worker says, and how it ended if that was too early."""
     command = [sys.executable, "-m", "tests.fuzz", kind, "--seed", str(seed), "--worker", str(begin), str(end)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as worker:
@@ -54,20 +54,20 @@ def lines(kind: str, seed: int, begin: int, end: int) -> Iterator[dict[str, Any]
             *whole, rest = (rest + block).split(b"\n")
             for line in whole:
                 told = json.loads(line)
-                number, wait = told.get("begin"), LONGEST if "begin" in told else 120.0
+                number, wait = told.get("begin"), longest if "begin" in told else 120.0
                 yield told
         if worker.wait() != 0 or number is not None:
             yield {"end": number, "failure": f"the process ended with code {worker.returncode}"}
 
 
-def fuzz(kind: str, seed: int, cases: int, seconds: float) -> list[tuple[int, str]]:
+def fuzz(kind: str, seed: int, cases: int, seconds: float, longest: float) -> list[tuple[int, str]]:
     """Go through the cases of a kind, and print what came of them."""
     outcomes: Counter[str] = Counter()
     failures: list[tuple[int, str]] = []
     begin, done, until = 0, 0, time.monotonic() + seconds
     slowest, began = 0.0, time.monotonic()
     while done < cases and time.monotonic() < until:
-        for told in lines(kind, seed, begin, cases):
+        for told in lines(kind, seed, begin, cases, longest):
             if "begin" in told:
                 began = time.monotonic()
                 if began > until:
@@ -104,6 +104,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cases", type=int, help="of each kind")
     parser.add_argument("--seconds", type=float, default=600.0, help="at most, for each kind")
+    parser.add_argument("--longest", type=float, default=LONGEST, help="seconds for one case; 10 by default")
     parser.add_argument("--only", type=int, help="this one case, in this process")
     parser.add_argument("--worker", type=int, nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -114,7 +115,7 @@ def main() -> None:
         case = importlib.import_module(f"tests.fuzz.{kinds[0]}").case
         print(case(generator(kinds[0], given.seed, given.only)))
     else:
-        failed = [fuzz(kind, given.seed, given.cases or CASES[kind], given.seconds) for kind in kinds]
+        failed = [fuzz(kind, given.seed, given.cases or CASES[kind], given.seconds, given.longest) for kind in kinds]
         raise SystemExit(any(failed))
 
 

@@ -156,6 +156,8 @@ class Anchored(Model):
             kept = max(state.rows - self.ring, 0) <= state.first <= state.rows - state.span
             if not (kept and 0 < state.span and state.next_points <= state.span and state.at <= self._sampled(state)):
                 raise ValueError("first, span and at must describe rows that are kept")
+            if state.fit.left < 1:
+                raise ValueError("left must be a number of points during a fit")
         if state.stage in (REPLAY, HEADS) and state.at > state.rows:
             raise ValueError("at must be a row of the stream")
         if state.stage == HEADS and not (state.span < self.voices and state.rows - state.at <= self.voices):

@@ -23,6 +23,7 @@ _CAUTION = 5.0  # errors of no correlation that it is thought to have seen befor
 _STACK_RATE, _RIDGE = 0.998, 100.0
 _HALFWAY = 0.5  # how far the mixture moves towards it
 _LARGEST = 1e140  # errors count as no larger than this: sums of their squares stay finite
+_LARGEST_SUM = 1e285  # which no such sum exceeds
 _FARTHEST = 2.0  # and in no case farther than so many times the mixture's usual error
 
 
@@ -203,8 +204,8 @@ class Bank(Model):
         if not 0.0 <= state.count <= _TWIN_MEMORY:
             raise ValueError(f"count must lie in [0, {_TWIN_MEMORY:g}]; got {state.count}")
         for name in ("last", "products", "A", "b", "stack"):
-            if not np.isfinite(getattr(state, name)).all():
-                raise ValueError(f"{name} must be finite")
+            if not np.all(np.abs(getattr(state, name)) <= _LARGEST_SUM):
+                raise ValueError(f"{name} must be finite, and at most {_LARGEST_SUM:g} in size")
         for name in ("squares", "own", "twin", "error"):
             if not np.all(np.isfinite(getattr(state, name)) & (getattr(state, name) >= 0.0)):
                 raise ValueError(f"{name} must be finite and not negative")

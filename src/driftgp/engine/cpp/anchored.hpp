@@ -483,7 +483,7 @@ class Anchored : public Node {
         if (now == REPLAY || now == HEADS) refuse_unless(next <= there, "at", "a row of the stream");
         if (now == HEADS)
             refuse_unless(wide < heads.count() && there - next <= heads.count(), "span", "the number of a head");
-        heads.check(state), fit.check(state);
+        heads.check(state), fit.check(state, fitting);
     }
 };
 

@@ -33,9 +33,9 @@ std::unique_ptr<Node> make_node(const driftgp::Part &part, int D, int P) {
 }
 
 // Memory of this thread's calls. It goes from call to call: the system takes longer to give it out than a step takes.
-static Memory &fresh_memory() {
+static Memory &fresh_memory(size_t count, bool enough = false) {
     static thread_local Memory memory;
-    memory.reset();
+    memory.reset(count, enough);
     return memory;
 }
 
@@ -68,8 +68,12 @@ class Deadline {
 };
 
 class Model final : public driftgp_model {
+    static constexpr size_t FACTOR = 4, LEAST = 1 << 16, MOST = 1 << 26;
     std::unique_ptr<Node> root;
     Layout state, told;  // of a state, and of a forecast
+
+    // Memory that is enough for any step, so that none runs out of it half done: a few times what a state has.
+    size_t room() const { return std::min(FACTOR * (state.size + told.size) + LEAST, MOST); }
 
   public:
     Model(const driftgp::Part &part, int inputs, int outputs) : root(make_node(part, inputs, outputs)) {
@@ -96,11 +100,11 @@ class Model final : public driftgp_model {
 
     void start(double *record, const double *x, const double *y, int64_t rows) const override {
         if (rows < 0 || (rows > 0 && (!x || !y))) throw std::invalid_argument("a warm-up batch must have rows of x and y");
-        root->start(record, x, y, rows, fresh_memory());
+        root->start(record, x, y, rows, fresh_memory(room()));
     }
     void complete(double *record) const override {
         root->check(record);
-        root->complete(record, fresh_memory());
+        root->complete(record, fresh_memory(room()));
     }
     void from_normal(const double *forecasts, int64_t rows, const double *z, int64_t count,
                      double *values) const override {
@@ -114,7 +118,7 @@ class Model final : public driftgp_model {
     void run(driftgp_rows &rows) const override {
         check(rows);
         Deadline deadline(rows.seconds);
-        Memory &memory = fresh_memory();
+        Memory &memory = fresh_memory(room(), true);
         const double *known = static_cast<const double *>(rows.known);
         int64_t row = rows.done = rows.first;
         for (int64_t i = 0; i < rows.count; i++, known = nullptr) {

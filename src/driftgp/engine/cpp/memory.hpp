@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "products.hpp"
@@ -11,19 +13,41 @@ namespace DRIFTGP_LEVEL {
 
 // Memory that is given out piece by piece and taken back all at once; it grows to what a step needs and stays.
 class Memory {
-    std::vector<std::vector<double>> blocks;
+    // Not filled with zeros: what is never used takes no place in the machine's memory.
+    class Block {
+        std::unique_ptr<double[]> numbers;
+        size_t count;
+
+      public:
+        explicit Block(size_t count) : numbers(new double[count]), count(count) {}
+        double *data() { return numbers.get(); }
+        size_t size() const { return count; }
+    };
+    std::vector<Block> blocks;
     size_t block = 0, used = 0;
+    bool sealed = false;
 
   public:
-    void reset() { block = used = 0; }
+    // Takes everything back. There are `count` numbers to be had in one piece from now on: what needs no more than that
+    // cannot run out of memory half done. `enough` says that it is to need no more.
+    void reset(size_t count, bool enough) {
+        block = used = 0, sealed = enough;
+        if (!blocks.empty() && blocks[0].size() >= count) return;
+        blocks.clear();
+        blocks.emplace_back(count);
+    }
     double *take(size_t n) {
         n = (n + W - 1) / W * W + W;
         while (block < blocks.size() && used + n > blocks[block].size()) block++, used = 0;
-        if (block == blocks.size()) blocks.emplace_back(std::max<size_t>(n + 8, 1 << 15));
+        if (block == blocks.size()) {
+#ifdef DRIFTGP_SEALED  // in the builds of the sanitisers
+            if (sealed) throw std::logic_error("a step needs more memory than was set aside for it");
+#endif
+            blocks.emplace_back(std::max<size_t>(n + 8, 1 << 15));
+        }
         if (used == 0) {  // begin where a whole vector does
             uintptr_t address = reinterpret_cast<uintptr_t>(blocks[block].data());
             used = (64 - address % 64) % 64 / 8;
-            if (used + n > blocks[block].size()) blocks[block].resize(n + 16), used = 0;
         }
         double *p = blocks[block].data() + used;
         used += n;
