@@ -91,6 +91,13 @@ def test_an_option_reaches_the_model(monkeypatch, arguments, relevance, admissio
 
 
 @pytest.mark.usefixtures("_quick")
+def test_brackets_in_a_name_are_shown(capsys):
+    """A target called load [MW] is common, and rich would take the unit for a style."""
+    console.print_table([console.Column("key", "key [x]")], [{"key": "zone [y]"}], "load [MW]", "all [z]")
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("load [MW]", "zone [y]", "all [z]"))
+
+
 def test_a_program_reading_json_meets_nothing_else_on_standard_output(tmp_path):
     result = run("demo", "--json", "--seeds", "2", "--output", "picture.png")
     assert result.exit_code == 0, result.stderr

@@ -152,6 +152,22 @@ def test_rows_that_pandas_would_pair_otherwise_are_refused():
         online().update(TABLE, Y.sort_index(ascending=False))
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("2024-03-01 00:00:00", r"column 'x' holds times as text, such as '2024-03-01 00:00:00'.*Online\(time='x'\)"),
+        ("2024-03-01", "column 'x' holds times as text"),
+        ("7,4", "column 'x' holds numbers as text, such as '7,4'.*decimal=','"),
+        ("-12.50", "column 'x' holds numbers as text"),
+    ],
+)
+def test_numbers_and_times_that_nobody_has_parsed_are_refused(value, message):
+    """As categories they would say nothing, and fill fifty inputs."""
+    with pytest.raises(ValueError, match=message):
+        online().update({"x": value}, 1.0)
+    online().update([{"x": "12"}, {"x": "A-7"}], [1.0, 2.0])  # numbers of shops and the like are categories
+
+
 def test_text_as_target_is_refused_and_named():
     with pytest.raises(ValueError, match="y must hold real numbers; column 'rides' holds text: 'many'"):
         online().update(TABLE[:2], pd.Series(["many", "few"], index=HOURS[:2], name="rides"))

@@ -7,6 +7,7 @@ nothing yet     one input, which is NaN. The first value that comes decides whet
 time            none: the column named as the time, or a DatetimeIndex, says how far apart the rows are
 """
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -183,16 +184,18 @@ class Columns:
             return known if column.empty else None
         if rows is None:
             return known
+        if not known:
+            _refuse_unread(column)
         column = column.head(rows)
         new = dict.fromkeys([*column.categories, *(value for value in _labels(column) if value is not None)])
         grown = (*known, *(value for value in new if value not in known))
         if len(grown) > MOST:
             warnings.warn(
                 f"column {column.name!r} holds text with more than {MOST} different values, such as {grown[-1]!r}: the "
-                f"first {MOST} have an input each, and all others none. Convert it to numbers, group its values, or "
-                f"leave it out",
+                f"first {MOST} have an input each, and all others none. Convert it to numbers or to times, group its "
+                f"values, or leave it out",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=7,  # the caller of Online
             )
         return grown[:MOST]
 
@@ -209,6 +212,25 @@ def _usable(column: Column) -> Column:
         f"column {column.name!r} must hold numbers, true and false, or text; it holds {column.kind}, such as "
         f"{_example(column)!r}: {remedy.get(column.kind, 'convert it, or leave it out')}"
     )
+
+
+_NUMBER = re.compile(r"[-+]?\d+[.,]\d+")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
+
+
+def _refuse_unread(column: Column) -> None:
+    """Refuse text that is numbers or times which nobody has parsed: as categories they would say nothing."""
+    first = next((value for value in column.values if value is not None), "")
+    if _DATE.fullmatch(first):
+        raise ValueError(
+            f"column {column.name!r} holds times as text, such as {first!r}: parse it with pandas.to_datetime and "
+            f"name it as the time, Online(time={column.name!r}), or leave it out"
+        )
+    if _NUMBER.fullmatch(first):
+        raise ValueError(
+            f"column {column.name!r} holds numbers as text, such as {first!r}: convert it first, for decimal commas "
+            f"with pandas.read_csv(…, decimal=','); or leave it out"
+        )
 
 
 def _coded(column: Column, known: tuple[str, ...] | None) -> np.ndarray:

@@ -295,7 +295,10 @@ def _microseconds(values: np.ndarray) -> np.ndarray:
 def _numbers(column: Column, argument: str) -> np.ndarray:
     if column.kind != "numbers":
         shown = next((value for value in column.values if value is not None), None)
-        raise ValueError(f"{argument} must hold real numbers; column {column.name!r} holds {column.kind}: {shown!r}")
+        raise ValueError(
+            f"{argument} must hold real numbers; column {column.name!r} holds {column.kind}: {shown!r}. Convert it "
+            f"first; for decimal commas, read the file with pandas.read_csv(…, decimal=',')"
+        )
     return checks.real(argument, column.values)
 
 

@@ -39,12 +39,14 @@ def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], ti
     """Print rows as a table for people."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+    # as text, for brackets in the name of a column are no markup: load [MW]
+    table = Table(title=Text(title), caption=Text(caption), title_justify="left", caption_justify="left")
     for column in columns:
         table.add_column(column.heading, justify="left" if column.form == "{}" else "right")
     for row in rows:
-        table.add_row(*(column.show(row[column.key]) for column in columns))
+        table.add_row(*(Text(column.show(row[column.key])) for column in columns))
     Console().print(table)
 
 

@@ -21,6 +21,7 @@ LABELS = {  # where a name alone does not say what a person on call should make 
     "rows_read": "rows read, of all series",
     "run_rmse": "RMSE",
     "run_mse": "MSE",
+    "run_relative": "MSE / variance of the targets (1: no better than their mean)",
     "run_mae": "MAE",
     "run_nlpd": "NLPD",
     "run_coverage": "coverage of the intervals",
@@ -186,12 +187,15 @@ def _short(value: Any) -> str:
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.5g}"
     if isinstance(value, dict):
-        named = (f"{name.replace('_', ' ')} {_short(part)}" for name, part in value.items() if name != "is")
-        return ", ".join(named) or "–"
+        return _first_of([f"{name.replace('_', ' ')} {_short(part)}" for name, part in value.items() if name != "is"])
     if isinstance(value, list):
-        text = ", ".join(_short(part) for part in value[:12])
-        return f"{text}, … ({len(value)})" if len(value) > 12 else text
+        return _first_of([_short(part) for part in value])
     return "–" if value is None else str(value)
+
+
+def _first_of(parts: list[str]) -> str:
+    text = ", ".join(parts[:12])
+    return f"{text}, … ({len(parts)})" if len(parts) > 12 else text or "–"
 
 
 def _without_nan(value: Any) -> Any:

@@ -197,12 +197,12 @@ class Forecaster:
         return forecaster
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to one file, which at every moment is the old one or the new one."""
+        """Write it to the file at `path`, which at every moment is the old one or the new one."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Forecaster":
-        """Read what `save` wrote, in this process or another one."""
+        """Read what `save` wrote to `path`, in this process or another one."""
         try:
             return cls.from_bytes(Path(path).read_bytes())
         except ValueError as error:
