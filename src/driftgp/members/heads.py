@@ -22,8 +22,8 @@ _NOISE_MEMORY = 100.0
 _GROWTH = 1e4
 # A variance stays above zero.
 LEAST = float(np.finfo(float).tiny) ** 0.5
-# No step leaves larger numbers: products of a few of them are finite.
-LARGEST = 1e80
+# No step leaves larger numbers, whatever the stream: products of two of them are finite.
+LARGEST = 1e150
 _LEAST_RATE = 0.5  # of forgetting
 
 

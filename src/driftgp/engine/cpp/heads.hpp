@@ -6,7 +6,7 @@
 
 namespace DRIFTGP_LEVEL {
 
-constexpr double LARGEST_WEIGHT = 1e80;  // as in heads.py
+constexpr double LARGEST_WEIGHT = 1e150;  // as in heads.py
 constexpr double LEAST_VARIANCE = 1.4916681462400413e-154;  // the root of the smallest normal number
 
 // Numbers in the upper triangle of an F×F matrix, and where its row i begins.
