@@ -63,7 +63,7 @@ def test_crps_is_its_integral(stretched):
     grid = np.linspace(-60.0, 80.0, 200_001)
     for y in (-2.0, 1.3, 9.0):
         square = (stretched.cdf(grid) - (grid >= y)) ** 2
-        np.testing.assert_allclose(stretched.crps(y), integrate.trapezoid(square, grid), rtol=2e-3)
+        np.testing.assert_allclose(stretched.crps(y), integrate.trapezoid(square, grid), rtol=5e-3)
 
 
 def test_the_quantile_undoes_the_cdf(stretched):

@@ -1,6 +1,7 @@
 """What was measured, kept as JSON: one file for each source, with the commands that wrote it."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def commands(name: str) -> list[str]:
 def add(name: str, key: str, figures: Rows, *, merge: bool = True) -> None:
     """Put figures under a key of a file: beside those that it has, or in their place."""
     path = FOLDER / f"{name}.json"
-    command = f"python -m benchmarks.defaults {' '.join(sys.argv[1:])}".strip()
+    command = f"python -m benchmarks.defaults {shlex.join(sys.argv[1:])}".strip()
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"made": {}, "figures": {}}
     kept["made"][key] = command
     kept["figures"][key] = (kept["figures"].get(key, {}) if merge else {}) | rounded(figures)

