@@ -17,6 +17,7 @@ from driftgp.defaults import Effort
 from driftgp.engine import engine
 from driftgp.fleet import Fleet
 from driftgp.kernels import SE, Linear, Matern32, Matern52
+from driftgp.model import State
 from tests.fuzz import calls, files, states
 from tests.fuzz.__main__ import generator
 
@@ -519,6 +520,19 @@ def test_the_default_is_finite_in_units_of_any_size_from_its_first_row(sizes, ef
     x, y = calm(80, 3)
     x, y = sizes[0] * x, sizes[1] * (y - 20.0)
     assert np.isfinite(errors_of(x, y, 0, effort)).all()
+
+
+@natively
+@pytest.mark.parametrize("seed", range(6))
+def test_the_default_is_finite_when_sizes_change_at_random_from_its_first_row(seed):
+    """And what it has learned by then passes the gate."""
+    rng = np.random.default_rng(seed)
+    wild = np.array([0.0, 5e-324, 1e-300, 1e20, -1e20, 1e150, -1e200, 1.7e308, -1.7e308, 3.5])
+    numbers = np.where(rng.random((60, 3)) < 0.6, rng.normal(size=(60, 3)), rng.choice(wild, (60, 3)))
+    errors_of(numbers[:, :2], numbers[:, 2], 0, "low")
+    model = recommended(numbers[:0, :2], numbers[:0, 2], effort="low")
+    state = model.update(model.init(numbers[:0, :2], numbers[:0, 2]), numbers[:, :2], numbers[:, 2])
+    State(model, state.layout, state.record)
 
 
 @natively

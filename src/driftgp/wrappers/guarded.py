@@ -31,8 +31,8 @@ _USELESS = 2.0
 _ABRUPT, _LASTING, _MOST = 50.0, 4.0, 0.6
 # By this share the usual size of an error goes up or down with one error.
 _PACE = 0.02
-# Errors and targets count as no larger than this, so that their squares are finite.
-_LARGEST, _SMALLEST = 1e140, 1e-140
+# Errors and targets count as no larger than this, as in `Standardize`.
+_LARGEST, _SMALLEST = 1e40, 1e-140
 
 
 class GuardedState(View):

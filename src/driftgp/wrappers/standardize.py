@@ -16,7 +16,7 @@ _ROUNDING = 32.0 * float(np.finfo(float).eps)
 # Until this many samples have come, each of them counts in full, however far off it is.
 _FIRST = 10.0
 # Numbers beyond these count as these, so that squares of values and of scales are numbers too.
-_LARGEST, _SMALLEST = 1e140, 1e-140
+_LARGEST, _SMALLEST = 1e40, 1e-40
 # A scale from outside that is smaller, or its inverse, is none: shares of it overflow.
 _NO_SCALE = 1e-290
 # A forecast takes no input to be more scales than this from the centre: a first value that happens to be near 0 is no

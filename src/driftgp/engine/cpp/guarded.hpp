@@ -11,7 +11,7 @@ class Guarded : public Transparent {
     static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100;  // as in guarded.py
     static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
-    static constexpr double PACE = 0.02, LARGEST = 1e140, SMALLEST = 1e-140;
+    static constexpr double PACE = 0.02, LARGEST = 1e40, SMALLEST = 1e-140;
     static constexpr int SUSPECT = 20;
     const double reach;
     size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;

@@ -9,7 +9,7 @@ namespace DRIFTGP_LEVEL {
 
 class Standardize : public Holding {
     static constexpr double ROUNDING = 32.0, FIRST = 10.0, FARTHEST = 10.0;  // as in standardize.py
-    static constexpr double LARGEST = 1e140, SMALLEST = 1e-140;
+    static constexpr double LARGEST = 1e40, SMALLEST = 1e-40;
     double forgetting = 0.0;  // 0: the units of the warm-up batch, for good
     const int columns;        // inputs first and targets after them
     size_t centre = 0, scale = 0, weight = 0, mean = 0, variance = 0, renewals = 0;
