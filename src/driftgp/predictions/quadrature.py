@@ -9,8 +9,8 @@ from scipy.special import ndtr
 from driftgp.predictions import normal
 from driftgp.predictions.base import Prediction
 
-# Nodes on either side of the target, how far into a tail they go, and how many numbers are computed at a time. The error is
-# below 0.5 % for one forecast whose law has kinks, and far smaller in the mean of many.
+# Nodes on either side of the target, how far into a tail they go, and how many numbers are computed at a time. For one
+# forecast whose law has kinks the error is below 0.5 %, and far smaller in the mean of many.
 _NODES, _FURTHEST, _AT_ONCE = 48, 9.0, 200_000
 
 
