@@ -27,6 +27,7 @@ from driftgp import evaluate
 from driftgp.data import toy_stream
 from driftgp.engine import engine
 from driftgp.model import Layout, State
+from driftgp.wrappers import Calibrated
 from tests.oracle import convert
 
 FOLDER = Path(__file__).parent / "oracle"
@@ -55,6 +56,10 @@ def leaves(name: str, what: str, i: int | None = None) -> dict[str, np.ndarray]:
 
 def configurations(*, rivals: bool) -> list[str]:
     return [name for name, entry in index().items() if any(rival in entry["model"] for rival in RIVALS) == rivals]
+
+
+# A deliberate difference: beyond 99 % a calibrated law has longer tails than in 0.1, and its moments contain them.
+LONGER_TAILS = 0.02
 
 
 def state_of(model: Any, entry: Any, numbers: dict[str, np.ndarray]) -> State:
@@ -112,6 +117,7 @@ def test_every_step_is_that_of_version_0_1(name, each_engine, record_property):
     at_work = engine(model, entry["inputs"], P)
     assert at_work.kind == each_engine
     ties, worst, derived = {True: 0, False: 0}, 0.0, model.derived()  # ties by whether Kuu is well conditioned
+    longer = LONGER_TAILS if isinstance(model, Calibrated) else 0.0
     data = {what: stored()[f"{name}|{what}"] for what in ("x", "y", "elapsed", "cond", "probe")}
     for i in range(entry["steps"]):
         state = state_of(model, entry, leaves(name, "before", i))
@@ -121,10 +127,11 @@ def test_every_step_is_that_of_version_0_1(name, each_engine, record_property):
         clear = not data["cond"][i] >= UNCLEAR
         if np.isfinite(data["x"][i]).all() or model.fills_gaps:
             apart = moved_apart(moments(made), expected_moments(name, "forecast", i))
-            assert apart < (1e-8 if clear else 1e-5), f"forecast {i}: {apart:.2g}"
+            assert apart < longer + (1e-8 if clear else 1e-5), f"forecast {i}: {apart:.2g}"
         one.learn(data["x"][i], data["y"][i].reshape(P), float(data["elapsed"][i]), made)
         found = record_difference(state.record, after.record, derived) if clear else 0.0
         later = moved_apart(moments(one.predict(data["probe"])), expected_moments(name, "after_forecast", i))
+        later = max(later - longer, 0.0)
         near_zero = clear and 1e-8 <= max(found, later) < 1e-6 and "natural" not in entry["model"]
         if tied(state, after) or near_zero or (not clear and later >= 1e-5):
             ties[clear] += 1
