@@ -209,3 +209,15 @@ def test_sums_that_have_no_solution_leave_the_old_features(sums, moments):
     after = model.update(spoilt, X[40], y[40])
     assert after.stage == 0
     assert after.record["heads"].tobytes() == undisturbed.record["heads"].tobytes()
+
+
+def test_what_was_not_there_for_thousands_of_rows_is_known_no_worse_than_at_the_start():
+    """A holiday after months: a head that forgets would say that it may be anything."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=3000), np.zeros(3000)])
+    X[100, 1] = 1.0
+    y = X[:, 0] + 0.1 * rng.normal(size=3000)
+    model = Anchored(points=10, ring=400, sample=100, forgetting=(0.99,))
+    state = model.update(model.init(X[:200], y[:200]), X[200:], y[200:])
+    prediction = model.predict(state, [[0.0, 1.0]])
+    assert prediction.std[0] < 3.0 * np.std(y)

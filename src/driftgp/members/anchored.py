@@ -189,9 +189,8 @@ class Anchored(Model):
 
     def forecast(self, state: AnchoredState, X: np.ndarray) -> np.ndarray:
         """The voices' normal distributions."""
-        return forecasts.with_voices(
-            self.forecast_dtype(state.y.shape[1]), self.heads.forecast(state.heads, self._features(state, X))
-        )
+        said = self.heads.forecast(state.heads, self._features(state, X), float(np.exp(state.theta[-1])))
+        return forecasts.with_voices(self.forecast_dtype(state.y.shape[1]), said)
 
     def joint(self, state: AnchoredState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of new targets by the longest memory."""

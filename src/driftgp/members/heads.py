@@ -86,13 +86,18 @@ class Heads:
         state.C[h], state.w[h] = packed(C), w
         state.g[h], state.gain[h], state.keep[h] = 0.0, 0.0, 1.0
 
-    def forecast(self, state: HeadsState, Phi: np.ndarray) -> np.ndarray:
-        """Mean, variance and noise of new targets at features Phi (N×F), by every head: N×H×3×P."""
+    def forecast(self, state: HeadsState, Phi: np.ndarray, q: float) -> np.ndarray:
+        """Mean, variance and noise of new targets at features Phi (N×F), by every head: N×H×3×P.
+
+        A head that forgets knows less and less of what was not there for long, such as a holiday. It then counts as
+        knowing nothing, and no less than that: φᵀCφ is at most φᵀφ/q, as at the start.
+        """
         made = np.empty((len(Phi), len(self.rates), 3, state.noise.shape[1]))
         for h in range(len(self.rates)):
             s = np.einsum("nf,nf->n", Phi @ self.settle(state, h), Phi)
             made[:, h, 0] = Phi @ state.w[h]
-            made[:, h, 1] = state.noise[h] * (1.0 + np.maximum(s, 0.0))[:, None]
+            s = np.clip(s, 0.0, np.einsum("nf,nf->n", Phi, Phi) / q)
+            made[:, h, 1] = state.noise[h] * (1.0 + s)[:, None]
             made[:, h, 2] = state.noise[h]
         made[:, :, 1:] = np.maximum(made[:, :, 1:], LEAST)
         return made

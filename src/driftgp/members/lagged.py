@@ -103,7 +103,7 @@ class Lagged(Model):
 
     def forecast(self, state: LaggedState, X: np.ndarray) -> np.ndarray:
         """The voices' normal distributions."""
-        said = self.heads.forecast(state.heads, self._features(state, X))
+        said = self.heads.forecast(state.heads, self._features(state, X), self.ridge)
         made = forecasts.with_voices(self.forecast_dtype(state.last.shape[1]), said)
         made["last"] = state.last
         return made

@@ -427,7 +427,8 @@ class Anchored : public Node {
         Lease lease(memory);
         double *phi = memory.zeros(F);
         find_features(state, x, phi, memory);
-        for (int h = 0; h < heads.count(); h++) heads.forecast(state, h, phi, made + size_t(h) * 3 * P);
+        double q = std::exp(state[theta + K - 1]);
+        for (int h = 0; h < heads.count(); h++) heads.forecast(state, h, phi, q, made + size_t(h) * 3 * P);
     }
     void learn(double *state, const double *x, const double *target, double, const double *, Memory &memory) const override {
         if (!is_sample(x, D, target, P)) return;

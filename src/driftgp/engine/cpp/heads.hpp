@@ -127,10 +127,10 @@ class Heads {
         std::copy_n(state + noise + size_t(from) * P, P, state + noise + size_t(to) * P);
     }
 
-    // Mean, variance and noise of head h at features φ, P each.
-    void forecast(const double *state, int h, const double *phi, double *made) const {
+    // Mean, variance and noise of head h at features φ, P each. It counts as knowing no less than at the start.
+    void forecast(const double *state, int h, const double *phi, double q, double *made) const {
         const double *row = triangle(state, h), *last = state + g + size_t(h) * F;
-        double s = 0.0, along = 0.0;
+        double s = 0.0, along = 0.0, length = 0.0;
         for (int i = 0; i < F; row += F - i, i++) {
             Vec sums{};
             int j = 1, n = F - i;
@@ -138,9 +138,9 @@ class Heads {
             double rest = sum(sums);
             for (; j < n; j++) rest += row[j] * phi[i + j];
             s += phi[i] * (row[0] * phi[i] + 2.0 * rest);
-            along += last[i] * phi[i];
+            along += last[i] * phi[i], length += phi[i] * phi[i];
         }
-        s = std::max((s - state[gain + h] * along * along) / state[keep + h], 0.0);
+        s = std::min(std::max((s - state[gain + h] * along * along) / state[keep + h], 0.0), length / q);
         const double *weights = state + w + size_t(h) * F * P;
         for (int p = 0; p < P; p++) {
             double mean = 0.0, variance = state[noise + size_t(h) * P + p];

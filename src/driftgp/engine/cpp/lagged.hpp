@@ -50,7 +50,7 @@ class Lagged : public Node {
         Lease lease(memory);
         double *phi = memory.zeros(F);
         find_features(x, state + last, phi);
-        for (int h = 0; h < heads.count(); h++) heads.forecast(state, h, phi, made + voice(h));
+        for (int h = 0; h < heads.count(); h++) heads.forecast(state, h, phi, ridge, made + voice(h));
         std::copy_n(state + last, size_t(lags) * P, made + told_last());
     }
     void learn(double *state, const double *x, const double *y, double, const double *said, Memory &memory) const override {
