@@ -38,7 +38,9 @@ class Column:
     @property
     def empty(self) -> bool:
         """Whether no value is there."""
-        return bool(np.isnan(self.values).all()) if self.kind == "numbers" else not any(map(_there, self.values))
+        if self.kind == "numbers":
+            return bool(np.isnan(self.values).all())
+        return all(value is None for value in self.values)
 
     def shown(self, value: Any) -> Any:
         """A value as people write it."""
@@ -187,10 +189,6 @@ def _of_values(name: str, values: Sequence[Any]) -> Column:
                 raise ValueError(f"column {name!r} must hold values of one kind; got {first!r} and {odd[0]!r}")
             return read(name, values)
     return Column(name, "other", values)
-
-
-def _there(value: Any) -> bool:
-    return value is not None
 
 
 def _missing(value: Any) -> bool:

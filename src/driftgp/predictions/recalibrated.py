@@ -166,9 +166,14 @@ def _value(x: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
     return value
 
 
+def _begin(knots: np.ndarray) -> float:
+    """t, where the tail begins."""
+    return max(float(knots[-1]), _TAIL)
+
+
 def _tail(knots: np.ndarray, reach: np.ndarray) -> tuple[float, np.ndarray]:
-    """t, where the tail begins, and h(t)."""
-    t = max(float(knots[-1]), _TAIL)
+    """t and h(t)."""
+    t = _begin(knots)
     return t, reach[-1] * (t / knots[-1])
 
 
@@ -206,7 +211,7 @@ def _integrals(
     The last two numbers are ∫ e^(u/t − 1) φ and ∫ e^(2u/t − 2) φ from t on.
     """
     knots = nominal_reach(levels)
-    t = max(float(knots[-1]), _TAIL)
+    t = _begin(knots)
     z = np.concatenate([[0.0], knots, [t]])
     mass = np.diff(ndtr(z))
     linear = -np.diff(normal.pdf(z))
