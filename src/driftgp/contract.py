@@ -14,6 +14,8 @@ import numpy as np
 from driftgp import forecasts
 from driftgp.predictions import Prediction
 
+# Inputs and targets beyond this count as this: squares of values and of scales are numbers too.
+LARGEST = 1e40
 # No number is farther out than this in its units: products of several of them are finite.
 FARTHEST = 1e60
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftgp import checks
+from driftgp.contract import LARGEST
 from driftgp.model import Model, Units
 from driftgp.records import View, floats, part, whole, wholes
 from driftgp.wrappers.holding import Holding
@@ -31,8 +32,8 @@ _USELESS = 2.0
 _ABRUPT, _LASTING, _MOST = 50.0, 4.0, 0.6
 # By this share the usual size of an error goes up or down with one error.
 _PACE = 0.02
-# Errors and targets count as no larger than this, as in `Standardize`.
-_LARGEST, _SMALLEST = 1e40, 1e-140
+# The usual size of an error is no smaller than this, so that its square is a number.
+_SMALLEST = 1e-140
 
 
 class GuardedState(View):
@@ -154,7 +155,7 @@ class Guarded(Holding):
     def _follow_level(self, state: GuardedState, y: np.ndarray, side: np.ndarray, now: np.ndarray) -> bool:
         """Move the past to where two wild targets running say that the level is; whether they do."""
         mean, std = now["mean"][0], np.sqrt(now["variance"][0])
-        error = np.where(side != 0, np.clip(y - mean, -_LARGEST, _LARGEST), 0.0)
+        error = np.where(side != 0, np.clip(y - mean, -LARGEST, LARGEST), 0.0)
         before = state.error_beyond.copy()
         wild = (side != 0) & (np.minimum(np.abs(error), np.abs(before)) > _WILD * self.reach * std)
         alike = wild & (side == state.beyond) & (np.abs(error - before) <= _ALIKE * std)
@@ -194,11 +195,11 @@ class Guarded(Holding):
 
     def _judge(self, state: GuardedState, x: np.ndarray, y: np.ndarray, mean: np.ndarray) -> None:
         """Note an error, and start anew where the last ones were too large to go on."""
-        y = np.clip(y, -_LARGEST, _LARGEST)
-        error = np.abs(np.clip(y - mean, -_LARGEST, _LARGEST))
+        y = np.clip(y, -LARGEST, LARGEST)
+        error = np.abs(np.clip(y - mean, -LARGEST, LARGEST))
         large = np.any(error > _LARGE * state.usual) and state.seen > _FIRST
         pace = np.exp(max(_PACE, 1.0 / state.seen) * np.sign(error - state.usual))
-        state.usual[...] = np.where(state.usual > 0.0, np.clip(state.usual * pace, _SMALLEST, _LARGEST), error)
+        state.usual[...] = np.where(state.usual > 0.0, np.clip(state.usual * pace, _SMALLEST, LARGEST), error)
         if state.suspect < 2 and not large:
             state.suspect = 0
             return
@@ -241,10 +242,10 @@ class Guarded(Holding):
             raise ValueError("seen, guarded, last, moves, moved, returned and restarts must not be negative")
         if not 0 <= state.suspect < SUSPECT:
             raise ValueError(f"suspect must lie in [0, {SUSPECT}); got {state.suspect}")
-        if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= _LARGEST)):
+        if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= LARGEST)):
             raise ValueError("X, y and error must be finite")
-        if not np.all(np.abs([state.error_beyond, state.step]) <= _LARGEST):
+        if not np.all(np.abs([state.error_beyond, state.step]) <= LARGEST):
             raise ValueError(f"error_beyond and step must be finite; got {state.error_beyond} and {state.step}")
-        if not np.all((state.usual >= 0.0) & (state.usual <= _LARGEST)):
+        if not np.all((state.usual >= 0.0) & (state.usual <= LARGEST)):
             raise ValueError(f"usual must be finite and not negative; got {state.usual}")
         self.model.check(state.inner)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from driftgp import checks, forecasts
+from driftgp.contract import LARGEST
 from driftgp.model import Model, Units
 from driftgp.predictions import Prediction
 from driftgp.records import View, floats, part, whole
@@ -15,8 +16,8 @@ from driftgp.wrappers.holding import Holding, inner
 _ROUNDING = 32.0 * float(np.finfo(float).eps)
 # Until this many samples have come, each of them counts in full, however far off it is.
 _FIRST = 10.0
-# Numbers beyond these count as these, so that squares of values and of scales are numbers too.
-_LARGEST, _SMALLEST = 1e40, 1e-40
+# No scale is smaller than this.
+_SMALLEST = 1.0 / LARGEST
 # A scale from outside that is smaller, or its inverse, is none: shares of it overflow.
 _NO_SCALE = 1e-290
 # A forecast takes no input to be more scales than this from the centre: a first value that happens to be near 0 is no
@@ -254,7 +255,7 @@ def _spread(m: Moments, otherwise: np.ndarray) -> np.ndarray:
 
 def _bounded(z: np.ndarray) -> np.ndarray:
     """Values whose squares are finite."""
-    return np.clip(z, -_LARGEST, _LARGEST)
+    return np.clip(z, -LARGEST, LARGEST)
 
 
 def _made_in(forecast: np.ndarray | None, units: Units) -> bool:
