@@ -10,6 +10,7 @@ from driftgp import AGP
 from driftgp.engine import engine
 from driftgp.engine.library import library
 from driftgp.engine.native import NativeEngine, NoLibrary
+from driftgp.engine.reference import ReferenceEngine
 from driftgp.kernels import SE, Constant, Linear
 from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.monitor import Monitor
@@ -250,6 +251,21 @@ def test_quantiles_of_mixtures_are_those_of_the_law(spread, members):
     z = np.array([-60.0, -38.0, -7.0, -1.96, -0.1, 0.0, 1.0, 1.96, 3.0, 12.0, 38.0, np.inf])
     values = NativeEngine(model, 1, 2).solve(made, z)
     np.testing.assert_allclose(values, model.law(made).from_normal(z[:, None, None]), rtol=1e-11)
+    own = rng.choice(z, (3, rows))  # scores of each row's own
+    for either in (NativeEngine(model, 1, 2), ReferenceEngine(model, 1, 2)):
+        np.testing.assert_allclose(either.solve(made, own), model.law(made).from_normal(own[..., None]), rtol=1e-11)
+
+
+def test_scores_by_the_engine_are_those_of_the_law():
+    """A calibrated law has no formula for its CRPS: the engine finds the quantiles, NumPy does it here."""
+    for outputs in (1, 2):
+        model = Calibrated(Bank([Persistence(), LastKMean(k=4)]), symmetric=False)
+        X, y, _ = stream(model, outputs)
+        state = model.init(X[:WARMUP], y[:WARMUP])
+        forecast = model.predict(model.update(state, X[WARMUP:], y[WARMUP:]), X[:9])
+        targets = np.nan_to_num(y[:9]).reshape(forecast.shape)
+        np.testing.assert_allclose(forecast.crps(targets), forecast.law.crps(targets), rtol=1e-9)
+        np.testing.assert_allclose(forecast.sample(5, seed=1), forecast.law.sample(5, seed=1), rtol=1e-9)
 
 
 # ---- bad input -------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class Engine(Protocol):
         """The quickest way to hand rows in one at a time, for one record of shape ()."""
 
     def solve(self, forecasts: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Values whose normal scores are z (Q), of N forecasts: Q×N×P."""
+        """Values whose normal scores are z (Q, or Q×N for scores of each row's own), of N forecasts: Q×N×P."""
 
     def complete(self, record: np.ndarray) -> None:
         """Compute the fields of a record that follow from the others."""

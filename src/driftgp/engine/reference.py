@@ -58,7 +58,7 @@ class ReferenceEngine:
     def solve(self, forecasts: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Values of normal scores, by the law of the forecasts."""
         law = self.model.law(forecasts)
-        return np.stack([law.from_normal(score) for score in z])
+        return np.stack([law.from_normal(score[..., None]) for score in z])
 
     def complete(self, record: np.ndarray) -> None:
         """Compute what follows from the rest."""

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from driftgp import frames
 from driftgp.frames import Source
+from driftgp.predictions import quadrature
 from driftgp.predictions.normal import nominal_reach
 
 _ROWS_SHOWN = 3
@@ -56,10 +57,6 @@ class Prediction(abc.ABC):
         """Log density at y."""
 
     @abc.abstractmethod
-    def crps(self, y: ArrayLike) -> np.ndarray:
-        """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
-
-    @abc.abstractmethod
     def to_normal(self, y: ArrayLike) -> np.ndarray:
         """Normal score of y: the z for which Φ(z) = cdf(y), without the loss of digits far out in a tail."""
 
@@ -93,6 +90,10 @@ class Prediction(abc.ABC):
     def cdf(self, y: ArrayLike) -> np.ndarray:
         """Probability that a new target is at most y."""
         return ndtr(self.to_normal(y))
+
+    def crps(self, y: ArrayLike) -> np.ndarray:
+        """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
+        return quadrature.crps(self, y)  # where there is no formula
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
         """Value that a new target stays below with probability q."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri_exp
 
-from driftgp.predictions import normal, quadrature
+from driftgp.predictions import normal
 from driftgp.predictions.base import Prediction
 
 # Bounds whose normal scores are both farther out than this change no digit: Φ(−8) is below 1e-15. Where they do, no
@@ -88,7 +88,7 @@ class Bounded(Prediction):
     def crps(self, y: ArrayLike) -> np.ndarray:
         """The held one where no bound is near, else 2 ∫ ([y < Q(q)] − q) (Q(q) − y) dq, by quadrature."""
         held = self.model.crps(y)
-        return np.where(self._differs, quadrature.crps(self, y), held) if self._differs.any() else held
+        return np.where(self._differs, super().crps(y), held) if self._differs.any() else held
 
     def to_normal(self, y: ArrayLike) -> np.ndarray:
         """Φ⁻¹(G(y)) from the nearer tail, which keeps its digits; without a leak, ±8 at the bounds and beyond."""

@@ -11,7 +11,7 @@ from driftgp.frames import Source
 from driftgp.predictions.base import Prediction, row_index
 from driftgp.predictions.normal import nominal_reach
 
-# An engine's own `from_normal`: values of N forecasts at Q normal scores, Q×N×P.
+# An engine's own `from_normal`: values of N forecasts at Q normal scores, or at Q of their own each (Q×N): Q×N×P.
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -97,6 +97,8 @@ class Forecast(Prediction):
 
     def crps(self, y: ArrayLike) -> np.ndarray:
         """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
+        if type(self.law).crps is Prediction.crps:  # no formula: many quantiles, by the engine
+            return super().crps(y)
         return self.law.crps(y)
 
     def to_normal(self, y: ArrayLike) -> np.ndarray:
@@ -104,17 +106,16 @@ class Forecast(Prediction):
         return self.law.to_normal(y)
 
     def from_normal(self, z: ArrayLike) -> np.ndarray:
-        """Value whose normal score is z: by the engine where each score is asked of all rows alike, else by the law."""
-        if self._solve is None:
-            return self.law.from_normal(z)
+        """Value whose normal score is z: by the engine, or by the law where outputs have scores of their own."""
         z = np.asarray(z, np.float64)
-        axes = 1 if self.flat else 2
-        if any(size != 1 for size in z.shape[-axes:]):
+        if self._solve is None or not (self.flat or z.shape[-1:] in ((), (1,))):
             return self.law.from_normal(z)
-        values = self._solve(self.records, z.reshape(-1))  # Q×N×P
+        by_row = z if self.flat or not z.shape else z[..., 0]
+        scores = by_row.reshape(-1) if by_row.shape[-1:] in ((), (1,)) else by_row.reshape(-1, by_row.shape[-1])
+        values = self._solve(self.records, scores)  # Q×N×P
         if self.flat:
             values = values[..., 0]
-        return values.reshape(*z.shape[:-axes], *values.shape[1:])
+        return values.reshape(*by_row.shape[:-1], *values.shape[1:])
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Central interval that holds a new target with probability `level`."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from driftgp.predictions import normal, quadrature
+from driftgp.predictions import normal
 from driftgp.predictions.base import Prediction
 from driftgp.predictions.normal import nominal_reach
 
@@ -79,10 +79,6 @@ class Recalibrated(Prediction):
         u = self._nominal(z)
         slope = self._by_side(u, lambda size, reach: _slope(self._knots, reach, size))  # h'(u)
         return self.model.log_prob(y) - normal.log_pdf(z) + normal.log_pdf(u) - np.log(slope)
-
-    def crps(self, y: ArrayLike) -> np.ndarray:
-        """2 ∫ ([y < Q(q)] − q) (Q(q) − y) dq, by quadrature."""
-        return quadrature.crps(self, y)
 
     def to_normal(self, y: ArrayLike) -> np.ndarray:
         """h⁻¹(z)."""

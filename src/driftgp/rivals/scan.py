@@ -63,7 +63,7 @@ class ScanEngine:
 
     def solve(self, forecasts: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Values of normal scores: mean + z · standard deviation."""
-        return forecasts["mean"] + z[:, None, None] * np.sqrt(forecasts["variance"])
+        return forecasts["mean"] + z.reshape(*z.shape, *(1,) * (3 - z.ndim)) * np.sqrt(forecasts["variance"])
 
     def complete(self, record: np.ndarray) -> None:
         """Compute what follows from the rest."""
