@@ -7,10 +7,10 @@ WORKERS ?= 2
 ARGS ?=
 
 BIN := $(VENV)/bin
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 SPARK_VENV := .venv-spark
 CORE_VENV := .venv-core
-NATIVE := hatch_build.py $(wildcard src/driftgp/engine/cpp/*)
+NATIVE := hatch_build.py build_engine.py $(wildcard src/driftgp/engine/cpp/*)
 BENCH_VENV := benchmarks/.venv
 LOCK_VENV := .cache/lock
 UV_VERSION := 0.13.7
@@ -32,10 +32,10 @@ CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	recalibrated records refusals standardize support window within))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-all test-core test-sanitised fuzz soak test-spark check format format-check lint types imports doctest pictures docs bench lock wheels check-wheels test-lowest clean
+.PHONY: help demo demo-spark test test-all test-core test-pythons test-sanitised fuzz soak test-spark check format format-check lint types imports doctest pictures docs bench lock wheels check-wheels emulators test-lowest clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---- what a user runs
 
@@ -54,6 +54,10 @@ test-all: $(VENV)/.dev ## the slow tests too
 test-core: $(CORE_VENV)/.made ## the core's tests, in an environment that has numpy and scipy and no JAX
 	$(TEST_ENV) $(CORE_VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)
 
+test-pythons: ## the same, by each declared version of Python that is on this machine
+	for python in $$($(PYTHON) -m tools.interpreters); do \
+		$(MAKE) test-core PYTHON=$$python CORE_VENV=.cache/core-$$(basename $$(realpath $$python)) || exit; done
+
 # The library compiled with a sanitiser, in a copy of the package: what is installed stays as it is. Python itself is not
 # compiled with it, so that the sanitiser is loaded before it, and leaks, which would be those of Python, are not looked for.
 SANITISERS ?= address thread
@@ -64,9 +68,9 @@ SANITISED_FLAGS_address := -DDRIFTGP_SEALED -fsanitize=address,undefined -fno-sa
 SANITISED_FLAGS_thread := -fsanitize=thread
 test-sanitised: $(addprefix sanitised-, $(SANITISERS)) ## the C++ engine under ASan with UBSan, and under TSan (SANITISERS=thread)
 sanitised-%: $(VENV)/.dev
-	rm -rf $(SANITISED)/$* && mkdir -p $(SANITISED)/$* && cp -r src hatch_build.py $(SANITISED)/$*
+	rm -rf $(SANITISED)/$* && mkdir -p $(SANITISED)/$* && cp -r src build_engine.py $(SANITISED)/$*
 	cd $(SANITISED)/$* && CXX="c++ $(SANITISED_FLAGS_$*) -g" $(CURDIR)/$(BIN)/python -c \
-		"import hatch_build as h, pathlib as p; h.build(p.Path('src/driftgp/engine/cpp').resolve(), p.Path('src/driftgp/engine/libdriftgp.so').resolve(), h.here())"
+		"import build_engine as b, pathlib as p; b.build(p.Path('src/driftgp/engine/cpp').resolve(), p.Path('src/driftgp/engine/libdriftgp.so').resolve(), b.here())"
 	export LD_PRELOAD="$$(c++ -print-file-name=lib$(if $(filter thread,$*),tsan,asan).so) $$(c++ -print-file-name=libstdc++.so.6)" \
 		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1:exitcode=66:suppressions=$(CURDIR)/tests/fuzz/tsan.supp PYTHONPATH=$(SANITISED)/$*/src $(TEST_ENV); \
 	$(BIN)/python -m pytest $(SANITISED_TESTS) $(ARGS) \
@@ -88,10 +92,23 @@ bench: $(BENCH_VENV)/.made ## measure speed against rivals and the limit (QUICK=
 # ---- what is released (RELEASING.md)
 
 wheels: $(WHEELS_VENV)/.made ## the sdist and a wheel for each platform into dist/ (ARGS=win_amd64: that one; first: minutes)
-	$(WHEELS_VENV)/bin/python tools/wheels.py --workers $(WORKERS) $(ARGS)
+	$(WHEELS_VENV)/bin/python -m tools.wheels --workers $(WORKERS) $(ARGS)
 
 check-wheels: $(WHEELS_VENV)/.made ## look into each file of dist/, install and run what this machine can run
-	$(WHEELS_VENV)/bin/python tools/check_wheels.py
+	$(WHEELS_VENV)/bin/python -m tools.check_wheels
+
+# Debian's packages. Those of other systems are unpacked into a folder and not installed: some programs take a system that
+# has musl's loader for one without glibc.
+EMULATED := .cache/emulated
+ARM64 := python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 libexpat1 libffi8 libgcc-s1 libstdc++6 zlib1g
+emulators: ## on Debian, as root: what make check-wheels runs other platforms' libraries with
+	dpkg --add-architecture arm64
+	apt-get update --quiet
+	apt-get install --quiet --yes qemu-user-static wine64
+	rm -rf $(EMULATED) && mkdir -p $(EMULATED)/arm64 $(EMULATED)/musl
+	cd $(EMULATED)/arm64 && apt-get download --quiet $(addsuffix :arm64,$(ARM64))
+	cd $(EMULATED)/musl && apt-get download --quiet musl:amd64 musl:arm64
+	for package in $(EMULATED)/*/*.deb; do dpkg -x $$package $$(dirname $$package); rm $$package; done
 
 # Tests of the extras that have more than one file of them.
 TESTS_cli := $(addprefix tests/test_, cli.py cli_compare.py data_files.py plots.py run.py)
@@ -168,8 +185,11 @@ define make_venv
 	@$(PYTHON) -m venv --clear $(@D)
 endef
 
-# The package itself goes in last, editable, built by the locked hatchling and not by one fetched anew.
-define install_driftgp
+# The engine is compiled while pip fetches. The package itself goes in last, editable, with the engine that is there now,
+# by the locked hatchling and not by one fetched anew.
+define install
+	@$(PYTHON) build_engine.py 2>/dev/null & $(@D)/bin/python $(PIP_INSTALL) $(addprefix --requirement ,$(filter %.lock,$^)) \
+		$(1); pip=$$?; wait; exit $$pip
 	@$(@D)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 endef
@@ -179,29 +199,24 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.demo: requirements/demo.lock pyproject.toml $(NATIVE) | $(VENV)/.made
-	@$(BIN)/python $(PIP_INSTALL) --requirement requirements/demo.lock
-	$(install_driftgp)
+	$(install)
 
-$(VENV)/.dev: requirements/dev.lock requirements/demo.lock pyproject.toml $(NATIVE) | $(VENV)/.made
-	@$(BIN)/python $(PIP_INSTALL) --requirement requirements/dev.lock
-	$(install_driftgp)
+$(VENV)/.dev: requirements/dev.lock pyproject.toml $(NATIVE) | $(VENV)/.made
+	$(install)
 	@touch $(VENV)/.demo
 
 $(CORE_VENV)/.made: requirements/core.lock pyproject.toml $(NATIVE)
 	$(make_venv)
-	@$(@D)/bin/python $(PIP_INSTALL) --requirement requirements/core.lock
-	$(install_driftgp)
+	$(install)
 
 $(SPARK_VENV)/.made: requirements/spark.lock pyproject.toml $(NATIVE)
 	$(make_venv)
-	@$(@D)/bin/python $(PIP_INSTALL) --requirement requirements/spark.lock
-	$(install_driftgp)
+	$(install)
 
 # Without dependencies: the lock has them all, and those of torch would be gigabytes (see benchmarks/no-torch.txt).
 $(BENCH_VENV)/.made: benchmarks/requirements.lock benchmarks/torch.lock pyproject.toml $(NATIVE)
 	$(make_venv)
-	@$(@D)/bin/python $(PIP_INSTALL) --no-deps --requirement benchmarks/requirements.lock --requirement benchmarks/torch.lock
-	$(install_driftgp)
+	$(call install,--no-deps)
 
 $(LOCK_VENV)/.uv-$(UV_VERSION):
 	$(make_venv)

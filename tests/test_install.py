@@ -35,6 +35,19 @@ def no_library(path):
     path.write_text("this is no library")
 
 
+def a_folder(path):
+    path.mkdir()
+
+
+def a_head_of_nonsense(path):
+    path.write_bytes(b"\x7fELF\x02\x01" + b"\xff" * 4000)
+
+
+def a_head_and_zeros(path):
+    """What a crash may leave of a file that was just written."""
+    path.write_bytes(REAL.read_bytes()[:4096].ljust(REAL.stat().st_size, b"\0"))
+
+
 def without_our_functions(path):
     shutil.copy(np.linalg._umath_linalg.__file__, path)
 
@@ -53,6 +66,9 @@ def for_another_processor(path):
 BAD = [
     missing,
     no_library,
+    a_folder,
+    a_head_of_nonsense,
+    pytest.param(a_head_and_zeros, marks=(on_linux, needs_library)),
     pytest.param(without_our_functions, marks=on_linux),
     pytest.param(truncated, marks=(on_linux, needs_library)),
     pytest.param(for_another_processor, marks=(on_linux, needs_library)),

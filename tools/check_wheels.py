@@ -9,14 +9,11 @@ from zipfile import ZipFile
 
 import lief
 
+from build_engine import library_name
+from tools import run_wheels
+from tools.wheels import TARGETS, compiler
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
-
-import run_wheels  # noqa: E402
-from wheels import TARGETS, compiler  # noqa: E402
-
-from hatch_build import NAMES  # noqa: E402
-
 LARGEST = 2e6  # bytes of a wheel
 GLIBC = (2, 17)
 HEADER = "driftgp/engine/cpp/driftgp.h"
@@ -86,7 +83,7 @@ def check_library(tag: str, data: bytes) -> str:
 
 
 def _library_name(tag: str) -> str:
-    return NAMES.get(compiler(TARGETS[tag], 1).system, "libdriftgp.so")
+    return library_name(compiler(TARGETS[tag], 1).system)
 
 
 def _exported(binary: Any) -> set[str]:

@@ -6,17 +6,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
-from wheels import TARGETS
+from tools import interpreters
+from tools.wheels import TARGETS
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tools"
-MUSL = ROOT / ".cache/musl"  # Debian's packages of musl, unpacked
+EMULATED = ROOT / ".cache/emulated"  # files of other systems, by `make emulators`
 HERE = "manylinux_2_17_x86_64"
-VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+PIP = ("-m", "pip", "--disable-pip-version-check")
 # Largest relative differences between platforms (steps.py).
 LIMITS = {"forecasts": 1e-8, "states after a step": 1e-8, "forecasts after a step": 1e-8, "toy MSE, relative": 0.01}
 
@@ -25,14 +27,14 @@ class Failed(Exception):
     """Something did not do what it should."""
 
 
-def run(*command: object, **options: object) -> str:
+def run(*command: object, cwd: Path | None = None, **variables: str) -> str:
     """Run a command, in an environment of which Python knows nothing, and return what it printed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DRIFTGP"))}
     words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False, **options)  # type: ignore[call-overload]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment | variables, cwd=cwd, check=False)
     if done.returncode:
         raise Failed(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
-    return str(done.stdout).strip()
+    return done.stdout.strip()
 
 
 def main(wheels: Mapping[str, Path]) -> int:
@@ -50,49 +52,42 @@ def main(wheels: Mapping[str, Path]) -> int:
 
 def jobs(wheels: Mapping[str, Path], folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
     """What can be run here, and a word on what cannot."""
-    pythons = dict(interpreters())
-    for version in VERSIONS:
+    pythons = interpreters.found()
+    for version in interpreters.declared():
+        name = f"{HERE}, Python {version}"
         if version in pythons:
-            place = folder / f"native-{version}"
-            yield (
-                f"{HERE}, Python {version}",
-                lambda v=version, p=place: installed(pythons[v], wheels[HERE], p, "native"),
-            )
+            yield name, partial(installed, pythons[version], wheels[HERE], folder / f"native-{version}", "native")
         else:
-            print(f"not run  {HERE}, Python {version}: no such interpreter here")
-    first = next(iter(pythons))
-    yield f"any, Python {first}", lambda: installed(pythons[first], wheels["any"], folder / "pure", "reference")
-    python = folder / f"native-{first}/bin/python"
-    yield f"{HERE}, C example", lambda: example(wheels, HERE, [], folder, python)
-    for tag in TARGETS:
-        if tag == HERE:
-            continue
+            print(f"not run  {name}: no such interpreter here")
+    own, interpreter = next(iter(pythons.items()))
+    yield f"any, Python {own}", partial(installed, interpreter, wheels["any"], folder / "pure", "reference")
+    python = folder / f"native-{own}/bin/python"
+    yield f"{HERE}, C example", partial(example, wheels, HERE, [], folder, python)
+    for tag in (tag for tag in TARGETS if tag in wheels and tag != HERE):
         emulator = emulators(tag)
         if isinstance(emulator, str):
             print(f"not run  {tag}: {emulator}")
-        else:
-            yield f"{tag}, C example", lambda t=tag, e=emulator: example(wheels, t, e, folder, python)
+            continue
+        yield f"{tag}, C example", partial(example, wheels, tag, emulator, folder, python)
+        if tag == "manylinux_2_17_aarch64":
+            yield f"{tag}, Python", partial(emulated_python, wheels[tag], emulator, folder / "arm64")
 
 
-def interpreters() -> Iterator[tuple[str, str]]:
-    """Versions of Python on this machine, the one that runs this first."""
-    own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    yield own, sys.executable
-    for version in VERSIONS:
-        found = shutil.which(f"python{version}")
-        if found and version != own:
-            answer = subprocess.run([found, "--version"], capture_output=True, check=False)
-            if answer.returncode == 0:  # some machines have names of interpreters that are not installed
-                yield version, found
+# ---- with Python -----------------------------------------------------------------------------------------------------
 
 
-def installed(interpreter: str, wheel: Path, place: Path, kind: str) -> str:
+def installed(interpreter: Path, wheel: Path, place: Path, kind: str) -> str:
     """Install a wheel with what it asks for into an empty environment; run the smoke test and the command."""
     run(interpreter, "-m", "venv", place)
     python = place / "bin/python"
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
-    listed = json.loads(run(python, "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"))
-    names = {package["name"] for package in listed} - {"pip", "setuptools"}
+    if kind == "native":
+        among = ("--no-index", "--no-deps", "--find-links", wheel.parent, "--dest", place)
+        chosen = run(python, *PIP, "download", *among, "driftgp")
+        if wheel.name not in chosen:
+            raise Failed(f"of all wheels pip takes another one: {chosen}")
+    run(python, *PIP, "install", "--quiet", wheel)
+    names = {package["name"] for package in json.loads(run(python, *PIP, "list", "--format", "json"))}
+    names -= {"pip", "setuptools"}
     if names != {"driftgp", "numpy", "scipy"}:
         raise Failed(f"the environment has {sorted(names)}")
     package = next(place.glob("lib/python*/site-packages/driftgp"))
@@ -107,23 +102,36 @@ def installed(interpreter: str, wheel: Path, place: Path, kind: str) -> str:
     return f"{', '.join(sorted(names))}; driftgp has {size / 1e6:.2f} MB; {said}"
 
 
+def emulated_python(wheel: Path, emulator: list[str], place: Path) -> str:
+    """What pip gives to 64-bit ARM, and the smoke test by a Python of that processor."""
+    python = next((EMULATED / "arm64").glob("usr/bin/python3.?*"))
+    version = python.name.removeprefix("python")
+    accepted = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (17, 27, 28)]  # as its pip would say itself
+    options = ("--quiet", "--only-binary=:all:", "--implementation=cp", f"--python-version={version}", *accepted)
+    run(sys.executable, *PIP, "install", *options, "--target", place, wheel)
+    return run(*emulator, python, TOOLS / "smoke.py", "native", PYTHONPATH=str(place))
+
+
+# ---- with C ----------------------------------------------------------------------------------------------------------
+
+
 def emulators(tag: str) -> list[str] | str:
     """How a program of a platform is started here, or why it cannot be."""
     if tag.startswith("macosx"):
         return "there is no emulator of macOS here"
     if tag == "win_amd64":
         wine = shutil.which("wine64") or shutil.which("wine64", path="/usr/lib/wine")
-        return [wine] if wine else "no wine64 (Debian: wine64)"
+        return [wine] if wine else "no wine64: make emulators"
     machine = "aarch64" if tag.endswith("aarch64") else "x86_64"
     musl = tag.startswith("musl")
-    root = MUSL if musl else Path("/usr/aarch64-linux-gnu")
+    root = EMULATED / ("musl" if musl else "arm64")
     loader = root / "lib" / (f"ld-musl-{machine}.so.1" if musl else "ld-linux-aarch64.so.1")
     if not loader.exists():
-        return f"no {loader.name} in {loader.parent} (RELEASING.md says how to get it)"
+        return f"no {loader.name}: make emulators"
     if machine == "x86_64":
         return [str(loader)]  # started by its loader, a program finds musl wherever that is
     emulator = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
-    return [emulator, "-L", str(root)] if emulator else "no qemu-aarch64-static (Debian: qemu-user-static)"
+    return [emulator, "-L", str(root)] if emulator else "no qemu-aarch64: make emulators"
 
 
 def example(wheels: Mapping[str, Path], tag: str, emulator: list[str], folder: Path, python: Path) -> str:
@@ -140,8 +148,10 @@ def example(wheels: Mapping[str, Path], tag: str, emulator: list[str], folder: P
     compile_example(tag, place)
     program = [*emulator, place / ("online.exe" if tag.startswith("win") else "online")]
     run(*program, "run", "steps/model.bin", "steps/rows.bin", "steps/state.bin", "steps/forecasts.bin", cwd=place)
-    run(*program, "start", "toy/model.bin", "toy/warmup.bin", "toy/state.bin", cwd=place)
-    run(*program, "run", "toy/model.bin", "toy/rows.bin", "toy/state.bin", "toy/forecasts.bin", cwd=place)
+    for toy in sorted(path.name for path in place.glob("toy*")):
+        run(*program, "start", f"{toy}/model.bin", f"{toy}/warmup.bin", f"{toy}/state.bin", cwd=place)
+        files = (f"{toy}/{name}.bin" for name in ("model", "rows", "state", "forecasts"))
+        run(*program, "run", *files, cwd=place)
     found = json.loads(run(python, TOOLS / "steps.py", "compare", folder / HERE, place))
     if not all(found[name] <= limit for name, limit in LIMITS.items()):
         raise Failed(f"it differs from {HERE}: {found}")
@@ -151,7 +161,7 @@ def example(wheels: Mapping[str, Path], tag: str, emulator: list[str], folder: P
 def compile_example(tag: str, place: Path) -> None:
     """The C example for a platform, in the folder where its library and header are."""
     compiler = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[tag], "-std=c99", "-O2", "-Wall"]
-    options = {"musl": ["-dynamic"], "win_": []}.get(tag[:4], [])
+    options = ["-dynamic"] if tag.startswith("musl") else []
     where = [] if tag.startswith("win") else ["-Wl,-rpath,$ORIGIN"]
     source = ROOT / "examples/c/online.c"
     library = place / "driftgp.dll" if tag.startswith("win") else "-ldriftgp"

@@ -13,11 +13,9 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import build_engine
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import hatch_build  # noqa: E402
-
 # platform tag of the wheel: what Zig calls the platform (the version is the oldest that the library runs on)
 TARGETS = {
     "manylinux_2_17_x86_64": "x86_64-linux-gnu.2.17",
@@ -34,14 +32,14 @@ for variable in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
 MARCH = {f"-march=x86-64-{level}": f"-march=x86_64_{level}" for level in ("v3", "v4")}
 
 
-def compiler(target: str, workers: int) -> hatch_build.Compiler:
+def compiler(target: str, workers: int) -> build_engine.Compiler:
     """Zig's C++ compiler for one of the targets."""
     machine, system, *_ = target.split("-")
     command = [sys.executable, "-m", "ziglang", "c++", "-target", target]
     name = SYSTEMS[system.partition(".")[0]]
     if name == "darwin":  # where Zig's linker cannot hide the C++ library's operators (allocation.hpp)
         command += ["-DDRIFTGP_OWN_NEW", "-fvisibility-global-new-delete=force-hidden"]
-    return hatch_build.Compiler(command, machine, name, MARCH, strip=True, workers=workers)
+    return build_engine.Compiler(command, machine, name, MARCH, strip=True, workers=workers)
 
 
 def package(kind: str, wheel: str | None = None) -> Path:
@@ -58,8 +56,8 @@ def platform_wheel(tag: str, workers: int) -> Path:
     """Compile for a platform and pack the library."""
     made = compiler(TARGETS[tag], workers)
     with TemporaryDirectory() as folder:
-        library = Path(folder) / hatch_build.NAMES.get(made.system, "libdriftgp.so")
-        hatch_build.build(ROOT / hatch_build.ENGINE / "cpp", library, made)
+        library = Path(folder) / build_engine.library_name(made.system)
+        build_engine.build(ROOT / build_engine.ENGINE / "cpp", library, made)
         return package("wheel", f"{tag}={library}")
 
 

@@ -1,6 +1,7 @@
 """What a report of a problem should say: versions, the platform, and which engine runs models."""
 
 import platform
+import re
 import sys
 from importlib import metadata
 
@@ -9,12 +10,7 @@ import numpy as np
 from driftgp.defaults import recommended
 from driftgp.engine import describe
 
-# The core's libraries, then those of the extras.
-CORE = ("numpy", "scipy")
-EXTRAS = (
-    *("typer", "rich", "polars", "fastexcel", "matplotlib", "narwhals"),
-    *("jax", "equinox", "optax", "scikit-learn", "river", "skpro", "sktime", "pyspark", "pandas", "pyarrow"),
-)
+_OURS = re.compile(r"extra == .(dev|docs|test|all)\b")  # what only the developers of driftgp need, or is named already
 
 
 def show_versions() -> None:
@@ -45,8 +41,18 @@ def versions() -> dict[str, str]:
         "Python": f"{platform.python_version()} ({platform.python_implementation()})",
         "platform": f"{platform.platform()}, {sys.byteorder}-endian",
     }
-    libraries = {name: version_of(name) for name in (*CORE, *EXTRAS)}
+    libraries = {name: version_of(name) for name in _dependencies()}
     return found | {name: version for name, version in libraries.items() if version is not None}
+
+
+def _dependencies() -> list[str]:
+    """The libraries of the core, then those of the extras, as the installed package states them."""
+    try:
+        stated = metadata.requires("driftgp") or []
+    except metadata.PackageNotFoundError:
+        return ["numpy", "scipy"]
+    names = (re.match(r"[\w.-]+", line) for line in stated if not _OURS.search(line))
+    return [name for name in dict.fromkeys(found[0] for found in names if found) if name != "driftgp"]
 
 
 def version_of(package: str) -> str | None:

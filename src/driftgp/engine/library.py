@@ -14,6 +14,9 @@ NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, 
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")
 _UNKNOWN, _NO_MEMORY = 1, 3
 _KINDS = ("f8", "i8")
+_ELF = struct.Struct(
+    "<40xQ10xHH2x"
+)  # of an ELF file's head: where its table of sections is, and its entries' size and number
 OTHER_VERSION = "is of another version of driftgp"
 REMEDY = (
     "pip install --force-reinstall --no-deps driftgp (with --no-binary driftgp where there is no wheel for this "
@@ -70,15 +73,15 @@ class Library:
         self.path = path
         if not path.exists():
             raise NoLibrary(path, "is not there")
-        if truncated(path):
-            raise NoLibrary(path, "is not whole")
         try:
+            if truncated(path):
+                raise NoLibrary(path, "is not whole")
             loaded = ctypes.CDLL(str(path))
             interface = loaded.driftgp_interface()
             if interface != INTERFACE:
                 raise NoLibrary(path, OTHER_VERSION, f"its interface is {interface}, not {INTERFACE}")
             self._bind(loaded)
-        except (OSError, AttributeError) as error:  # no library, one for another processor, or not ours
+        except (OSError, AttributeError) as error:  # not readable, no library, for another processor, or not ours
             raise NoLibrary(path, f"cannot be loaded ({error})") from error
 
     def _bind(self, loaded: ctypes.CDLL) -> None:
@@ -131,25 +134,25 @@ class Library:
 
 
 def truncated(path: Path) -> bool:
-    """Whether a library of Linux ends too early: the loader there would not notice, and reading on ends the process.
+    """Whether a library of Linux lacks its end: the loader there would not notice, and reading on ends the process.
+
+    The end is the table of the file's sections. It is missing from a file that was cut off, and zeros in one that a
+    crash of the machine left half written.
 
     >>> truncated(Path(__file__))
     False
     """
     with path.open("rb") as file:
-        head = file.read(64)
+        head = file.read(_ELF.size)
         if not head.startswith(b"\x7fELF\x02\x01"):  # of another system or processor, for its loader to judge
             return False
-        if len(head) < 64:
+        if len(head) < _ELF.size:
             return True
-        (offset,) = struct.unpack_from("<Q", head, 32)
-        size, count = struct.unpack_from("<2H", head, 54)
-        file.seek(offset)
-        table = file.read(size * count)
-        if len(table) < size * count:
+        offset, size, count = _ELF.unpack(head)
+        if offset + size * count > file.seek(0, 2):
             return True
-        parts = (struct.unpack_from("<8xQ16xQ", table, size * i) for i in range(count))  # where each begins, its bytes
-        return max((begin + length for begin, length in parts), default=0) > file.seek(0, 2)
+        file.seek(offset + size * max(count - 1, 0))
+        return count > 0 and not any(file.read(size))
 
 
 @cache
