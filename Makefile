@@ -25,6 +25,8 @@ TEST_ENV := \
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	MPLBACKEND=agg
 
+SPARK_ENV := SPARK_LOCAL_IP=127.0.0.1
+
 # What needs numpy and scipy alone.
 CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	agp anchored bank beginning bound bounded calibrated carry checkpoint contract diagnostics engines evaluate first_hour fleet guarded import inducing install kernels \
@@ -83,7 +85,7 @@ soak: $(VENV)/.dev ## a million hostile steps of several models: memory, slowest
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz.soak $(ARGS)
 
 test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
-	$(TEST_ENV) SPARK_LOCAL_IP=127.0.0.1 PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \
+	$(TEST_ENV) $(SPARK_ENV) PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \
 		$(SPARK_VENV)/bin/python -m pytest --doctest-modules src/driftgp/spark tests/spark $(ARGS)
 
 bench: $(BENCH_VENV)/.made ## measure speed against rivals and the limit (QUICK=1: under 5 minutes)
@@ -95,7 +97,7 @@ wheels: $(WHEELS_VENV)/.made ## the sdist and a wheel for each platform into dis
 	$(WHEELS_VENV)/bin/python -m tools.wheels --workers $(WORKERS) $(ARGS)
 
 check-wheels: $(WHEELS_VENV)/.made ## look into each file of dist/, install and run what this machine can run
-	$(WHEELS_VENV)/bin/python -m tools.check_wheels
+	$(WHEELS_VENV)/bin/python -m tools.check_wheels $(ARGS)
 
 # Debian's packages. Those of other systems are unpacked into a folder and not installed: some programs take a system that
 # has musl's loader for one without glibc.
@@ -110,21 +112,27 @@ emulators: ## on Debian, as root: what make check-wheels runs other platforms' l
 	cd $(EMULATED)/musl && apt-get download --quiet musl:amd64 musl:arm64
 	for package in $(EMULATED)/*/*.deb; do dpkg -x $$package $$(dirname $$package); rm $$package; done
 
-# Tests of the extras that have more than one file of them.
-TESTS_cli := $(addprefix tests/test_, cli.py cli_compare.py data_files.py plots.py run.py)
+# The core, then each extra: the lowest versions that pyproject.toml allows, and the tests of what needs them. Those of extras
+# also need tables of polars and pandas, and data of scikit-learn. Old libraries use what the newest ones below them advise
+# against, and PySpark 4.1 leaves sockets open: that is no error here.
+OLD_ONES := $(addprefix -W default::, DeprecationWarning ResourceWarning pytest.PytestUnraisableExceptionWarning)
+EXTRA ?= core frames cli compare sklearn river skpro sktime rivals spark
+TESTS_core := $(CORE_TESTS)
+TESTS_cli := $(addprefix tests/test_, cli.py cli_forecast.py data_files.py messy_files.py plots.py plots_run.py run.py)
+TESTS_compare := tests/test_comparison.py tests/test_cli_compare.py
 TESTS_rivals := $(wildcard tests/test_rivals_*.py)
-
-# EXTRA=skpro: with the lowest versions of an extra too, and its tests, which need tables of polars and pandas, and data of scikit-learn.
-# Deprecations are no errors here: old libraries use what the newest ones below them advise against.
-UV_INSTALL := $(LOCK_VENV)/bin/uv pip install --quiet --python $(LOWEST)/venv/bin/python
-test-lowest: $(LOCK_VENV)/.uv-$(UV_VERSION) ## the core's tests with the lowest versions that pyproject.toml allows (EXTRA=river)
+TESTS_spark := tests/spark
+UV_INSTALL = $(LOCK_VENV)/bin/uv pip install --quiet --python $(LOWEST)/$*/bin/python
+test-lowest: $(addprefix lowest-, $(EXTRA)) ## the core's and all extras' tests with the lowest versions allowed (EXTRA=river)
+lowest-%: $(LOCK_VENV)/.uv-$(UV_VERSION)
+	$(PYTHON) -m venv --clear $(LOWEST)/$*
 	$(LOCK_VENV)/bin/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --no-header \
-		--extra test $(if $(EXTRA),$(addprefix --extra ,$(EXTRA) cli river sklearn)) --output-file $(LOWEST)/requirements.txt $(LOCK_INPUT)
-	$(PYTHON) -m venv --clear $(LOWEST)/venv
-	$(UV_INSTALL) --requirement $(LOWEST)/requirements.txt
-	$(UV_INSTALL) --no-deps --no-build-isolation .
-	$(TEST_ENV) $(LOWEST)/venv/bin/python -m pytest -n $(WORKERS) --dist worksteal -W default::DeprecationWarning \
-		$(if $(EXTRA),$(or $(TESTS_$(EXTRA)),tests/test_$(EXTRA).py),$(CORE_TESTS)) $(ARGS)
+		$(addprefix --extra , test $(if $(filter core,$*),,$* cli river sklearn)) --output-file $(LOWEST)/$*.txt $(LOCK_INPUT)
+	$(UV_INSTALL) --requirement $(LOWEST)/$*.txt
+	$(UV_INSTALL) --no-deps --no-build-isolation --editable .
+	$(TEST_ENV) $(SPARK_ENV) PYSPARK_PYTHON=$(CURDIR)/$(LOWEST)/$*/bin/python $(LOWEST)/$*/bin/python -m pytest \
+		$(if $(filter spark,$*),,-n $(WORKERS) --dist worksteal) $(OLD_ONES) \
+		$(or $(TESTS_$*),tests/test_$*.py) $(ARGS)
 
 # ---- the one command that checks a change, and its parts
 

@@ -124,13 +124,14 @@ def test_columns_that_do_not_fit_are_named_and_nothing_is_learned(change, messag
     assert stream.to_bytes() == before
 
 
-def test_missing_values_and_other_kinds_of_numbers_are_read():
+@pytest.mark.parametrize("text", [None, object, "string", "category"])  # object: text of pandas before 3
+def test_missing_values_and_other_kinds_of_numbers_are_read(text):
     rows = pd.DataFrame(
         {
             "whole": pd.array([1, None, 3], dtype="Int64"),
             "flag": pd.array([True, None, False], dtype="boolean"),
             "price": [Decimal("1.5"), None, Decimal("2.5")],
-            "sky": ["rain", None, "snow"],
+            "sky": pd.Series(["rain", None, "snow"], dtype=text),
         }
     )
     table = frames.table(rows)

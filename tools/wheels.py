@@ -61,15 +61,26 @@ def platform_wheel(tag: str, workers: int) -> Path:
         return package("wheel", f"{tag}={library}")
 
 
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """A command that takes platforms."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(
+        "tags", nargs="*", type=_known, default=[*TARGETS], help="platform tags; all where none is named"
+    )
+    return parser
+
+
+def _known(tag: str) -> str:
+    if tag not in TARGETS:
+        raise argparse.ArgumentTypeError(f"no such platform: {tag}; there are {', '.join(TARGETS)}")
+    return tag
+
+
 def main() -> None:
     """Build all, or the platforms that are named."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tags", nargs="*", default=[*TARGETS], help="platform tags; all where none is named")
+    parser = arguments(__doc__)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="compilers at the same time")
-    arguments = parser.parse_args()
-    unknown = set(arguments.tags) - set(TARGETS)
-    if unknown:
-        parser.error(f"no such platform: {', '.join(sorted(unknown))}; there are {', '.join(TARGETS)}")
+    asked = parser.parse_args()
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     (ROOT / "dist").mkdir()
     begun = time.perf_counter()
@@ -79,8 +90,8 @@ def main() -> None:
 
     say(package("sdist"))
     say(package("wheel", "any"))
-    for tag in arguments.tags:
-        say(platform_wheel(tag, arguments.workers))
+    for tag in asked.tags:
+        say(platform_wheel(tag, asked.workers))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ def main() -> None:
     """Run the command; without its libraries say what to install, and answer `--version` all the same."""
     try:
         with needs("the command driftgp", extra="cli"):
+            import rich  # noqa: F401
             import typer  # noqa: F401
 
             from driftgp import cli

@@ -150,10 +150,9 @@ def times(name: str, values: Any) -> Column | None:
 
 def made(columns: Mapping[str, np.ndarray], source: Source | None, backend: str | None) -> Any:
     """A frame with these columns: of the library and with the index that the rows came with, or of a named library."""
-    nw = _narwhals()
     if backend is None:
         backend = _installed() if source is None else source.backend
-    frame = nw.from_dict(dict(columns), backend=backend).to_native()
+    frame = _narwhals().from_dict(dict(columns), backend=backend).to_native()
     if source is not None and source.index is not None and hasattr(frame, "set_index"):
         frame.index = source.index
     return frame
@@ -276,7 +275,7 @@ def _series(name: str, series: Any) -> Column:
         return Column(name, "numbers", np.asarray(series.cast(nw.Float64).to_numpy(), np.float64))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         declared = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else ()
-        return Column(name, "text", _of_text(name, series.cast(nw.String).to_list()).values, declared)
+        return Column(name, "text", _of_text(name, series.to_list()).values, declared)
     if dtype in (nw.Datetime, nw.Date):
         zoned = getattr(dtype, "time_zone", None) is not None
         return Column(name, "times", np.asarray(series.dt.timestamp("us").cast(nw.Float64).to_numpy()), zoned=zoned)

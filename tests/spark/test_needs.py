@@ -14,6 +14,18 @@ def test_says_what_to_install_without_pyspark(monkeypatch):
         needs.need_pyspark()
 
 
+@pytest.mark.parametrize(
+    ("version", "refused"), [("4.0.5", True), ("3.5.0", True), ("4.1.0", False), ("5.0.0.dev1", False)]
+)
+def test_an_old_pyspark_is_refused_before_a_stream_fails_with_it(monkeypatch, version, refused):
+    monkeypatch.setattr("pyspark.__version__", version)
+    if not refused:
+        needs.need_pyspark()
+        return
+    with pytest.raises(ImportError, match=rf"needs PySpark 4\.1 or newer, but {version} is installed: pip install"):
+        needs.need_pyspark()
+
+
 @pytest.mark.parametrize("home", ["/nowhere", None])
 def test_says_what_to_install_without_java(monkeypatch, home, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 _PACKAGES = {"pyspark": "pyspark", "pandas": "pandas", "pyarrow": "pyarrow", "google.protobuf": "protobuf"}
+_PYSPARK = (4, 1)  # older ones fail to store the states of a stream
 _JAVA = 17  # the oldest that Spark 4 runs on
 
 
@@ -19,6 +20,14 @@ def need_pyspark() -> None:
             f"driftgp.spark needs {', '.join(missing)}, not installed here: "
             'pip install "driftgp[spark]" (and Java 17 or 21 to run)',
             name=missing[0],
+        )
+    import pyspark
+
+    if tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) < _PYSPARK:
+        least = ".".join(map(str, _PYSPARK))
+        raise ImportError(
+            f"driftgp.spark needs PySpark {least} or newer, but {pyspark.__version__} is installed: "
+            'pip install "driftgp[spark]"'
         )
 
 
