@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from driftgp import AGP, Forecaster, Online
 from driftgp.data import load_bikes, toy_stream
-from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, SKY, STYLE, VERMILION
+from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, SKY, STYLE, VERMILION, short_dates
 from driftgp.plots_forecast import fan_figure
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def look(bikes: Bikes) -> Figure:
     for axes in (years, weeks):
         axes.set_ylim(bottom=0)
         axes.set_ylabel("bikes")
-    dates(weeks)
+    short_dates(weeks, some.index)
     return figure
 
 
@@ -181,7 +181,7 @@ def forecasts(bikes: Bikes) -> Figure:
     axes.plot(some.index, some["mean"], color=BLUE, label="forecast, one hour ahead")
     axes.plot(some.index, bikes.count[some.index], ".", color=BLACK, markersize=4, label="bikes hired")
     axes.set_ylabel("bikes per hour")
-    dates(axes)
+    short_dates(axes, some.index)
     figure.legend(loc="outside upper center", ncols=3)
     return figure
 
@@ -234,15 +234,6 @@ def tomorrow(bikes: Bikes) -> Figure:
     forecaster.update(past)
     week = past.iloc[-168:]
     return fan_figure(week.index.to_numpy(), week.to_numpy(float), forecaster.forecast(), "bikes per hour")
-
-
-def dates(axes: Axes) -> None:
-    """Write short dates below a picture."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 CONCEPTS: tuple[Callable[[], Figure], ...] = (forgetting, inducing)

@@ -14,9 +14,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.linear_model import LinearRegression
 
-from benchmarks.pictures import dates
 from driftgp import Fleet, Online
-from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY, VERMILION
+from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY, VERMILION, short_dates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +107,7 @@ class Zones:
             some = self.frame[own].set_axis(self.load["time"][own], axis=0).loc["2020-04-06":"2020-04-09"]
             _band(axes, some, self.wide[zone][some.index], "forecast, one hour ahead", "load")
             axes.set_title(f"{name}, MW")
-            dates(axes)
+            short_dates(axes, some.index)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         return figure
 
@@ -255,7 +254,7 @@ class Gas:
                       textcoords="offset points", va="top")  # fmt: skip
         axes.set_ylabel("CO, mg/m³")
         axes.set_ylim(top=1.15 * axes.get_ylim()[1])
-        dates(axes)
+        short_dates(axes, some.index)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4)
         return figure
 

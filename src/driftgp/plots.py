@@ -177,7 +177,6 @@ def beside(
     """
     with needs("drawing", extra="cli"):
         import matplotlib as mpl
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
         from matplotlib.figure import Figure
 
     shown = slice(len(y) - last[0], None)
@@ -200,10 +199,29 @@ def beside(
         for axes in (upper, lower):
             axes.margins(x=0.01)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.6)
-            locator = AutoDateLocator()  # type: ignore[no-untyped-call]
-            axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-            axes.xaxis.set_major_locator(locator)
+            short_dates(axes, times)
     return figure
+
+
+def short_dates(axes: Axes, at: NDArray[Any]) -> None:
+    """Write few and short dates below a picture, if its rows have times.
+
+    A day has its month beside it: what Matplotlib writes below the axis is the month of the last day alone.
+    """
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    if at.dtype.kind != "M":
+        return
+    locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    # for years, months, days, hours, minutes and seconds; `zero_formats` for the first of its kind
+    formatter = ConciseDateFormatter(  # type: ignore[no-untyped-call]
+        locator,
+        formats=["%Y", "%b", "%d %b", "%H:%M", "%H:%M", "%S.%f"],
+        zero_formats=["", "%Y", "%d %b", "%d %b", "%H:%M", "%H:%M"],
+        offset_formats=["", "%Y", "%Y", "%d %b %Y", "%d %b %Y", "%d %b %Y, %H:%M"],
+    )
+    axes.xaxis.set_major_formatter(formatter)
 
 
 def _moving_mean(values: Floats, window: int) -> Floats:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from driftgp.extras import needs
 from driftgp.forecasting import Fan
-from driftgp.plots import BLACK, BLUE, GREY, SKY, STYLE, Floats
+from driftgp.plots import BLACK, BLUE, GREY, SKY, STYLE, Floats, short_dates
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,6 @@ def fan_figure(at: NDArray[Any], y: Floats, fan: Fan, target: str, level: float 
     """
     with needs("drawing", extra="cli"):
         import matplotlib as mpl
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
         from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
@@ -49,8 +48,5 @@ def fan_figure(at: NDArray[Any], y: Floats, fan: Fan, target: str, level: float 
         axes.set_title(f"{target}: the next {len(fan)} steps")
         axes.margins(x=0.01)
         figure.legend(loc="outside right upper")
-        if np.asarray(fan.index).dtype.kind == "M":
-            locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
-            axes.xaxis.set_major_locator(locator)
-            axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+        short_dates(axes, np.asarray(fan.index))
     return figure

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftgp.extras import needs
-from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, ORANGE, PURPLE, SKY, STYLE, VERMILION, Floats
+from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, ORANGE, PURPLE, SKY, STYLE, VERMILION, Floats, short_dates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -214,7 +214,7 @@ def _stretch(axes: Axes, shown: Predictions, level: float, rows: int = STRETCH) 
         shown.at[outside], shown.actual[outside], "x", color=VERMILION, markersize=5, label="outside the interval"
     )
     axes.margins(x=0.01)
-    _short_dates(axes, shown.at)
+    short_dates(axes, shown.at)
 
 
 def _coverage(axes: Axes, shown: Predictions, window: int, level: float) -> None:
@@ -228,16 +228,7 @@ def _coverage(axes: Axes, shown: Predictions, window: int, level: float) -> None
     least = float(np.nanmin(share)) - 0.02 if np.isfinite(share).any() else 0.8
     axes.set_ylim(max(0.0, min(0.8, least)), 1.005)
     axes.margins(x=0.01)
-    _short_dates(axes, shown.at)
-
-
-def _short_dates(axes: Axes, at: NDArray[Any]) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    if at.dtype.kind == "M":
-        locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    short_dates(axes, shown.at)
 
 
 def health_figure(facts: Mapping[str, Any], targets: Sequence[float], name: str) -> Figure:
@@ -322,7 +313,7 @@ def importance_figure(at: NDArray[Any], shares: Floats, names: Sequence[str], ta
         axes.set_xlabel("" if at.dtype.kind == "M" else "row")
         axes.margins(x=0.01)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        _short_dates(axes, at)
+        short_dates(axes, at)
     return figure
 
 
