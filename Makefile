@@ -239,4 +239,4 @@ $(WHEELS_VENV)/.made: requirements/core.lock
 clean: ## remove environments, caches and built files
 	rm -rf $(VENV) $(CORE_VENV) $(SPARK_VENV) $(BENCH_VENV) .cache .hypothesis build dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f src/driftgp/engine/libdriftgp.* src/driftgp/engine/driftgp.dll
+	rm -f src/driftgp/engine/libdriftgp.* src/driftgp/engine/driftgp.dll*

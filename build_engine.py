@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +82,9 @@ def in_place(root: Path) -> Path:
 
 
 def _usable(library: Path, sources: list[Path]) -> bool:
-    if "CXX" in os.environ or not library.exists():  # another compiler was asked for
+    if "CXX" in os.environ or not (
+        library.exists() and checksum_of(library).exists()
+    ):  # another compiler was asked for
         return False
     loads = [sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(library)]
     newest = max(source.stat().st_mtime for source in sources)
@@ -110,7 +113,14 @@ def build(sources: Path, target: Path, compiler: Compiler) -> None:
         linked, beside = str(Path(folder) / target.name), target.with_name(f"{target.name}.new")
         _run([*compiler.link(sources), *objects.values(), "-o", linked])
         shutil.move(linked, beside)
+        checksum_of(target).unlink(missing_ok=True)  # for a moment there is none, which is better than a wrong one
         beside.replace(target)  # at once: whoever uses the one before goes on with it
+        checksum_of(target).write_text(f"{zlib.crc32(target.read_bytes()):08x}\n")
+
+
+def checksum_of(library: Path) -> Path:
+    """The file beside a library by which damage is noticed before it is loaded."""
+    return library.with_name(f"{library.name}.crc32")
 
 
 def _runs(command: list[str]) -> bool:

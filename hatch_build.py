@@ -12,7 +12,7 @@ from packaging.tags import platform_tags
 
 sys.path.insert(0, str(Path(__file__).parent))  # hatchling loads this file by its path alone
 
-from build_engine import ENGINE, build, here, in_place, library_name
+from build_engine import ENGINE, build, checksum_of, here, in_place, library_name
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
@@ -52,4 +52,5 @@ class CustomBuildHook(BuildHookInterface[Any]):
         build_data["tag"] = f"py3-none-{tag}"
         build_data["pure_python"] = tag == "any"
         if library is not None:
-            build_data["force_include"][str(library)] = f"driftgp/engine/{library.name}"
+            for file in (library, checksum_of(library)):
+                build_data["force_include"][str(file)] = f"driftgp/engine/{file.name}"

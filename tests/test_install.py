@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+import zlib
 from importlib import metadata
 from pathlib import Path
 
@@ -20,12 +21,18 @@ from driftgp.wrappers import Standardize
 
 ROOT = Path(__file__).parent.parent
 REAL = Path(library.__file__).parent / library.NAME
+CHECKSUM = REAL.with_name(f"{REAL.name}.crc32")
 MODEL = AGP(inducing=3, window=8)
 needs_library = pytest.mark.skipif(not REAL.exists(), reason="there is no compiled library here")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the file is made for Linux's loader")
 
 
 # ---- libraries that cannot be used
+
+
+def sealed(path):
+    """Put the right checksum beside it: it is just as it was built."""
+    path.with_name(CHECKSUM.name).write_text(f"{zlib.crc32(path.read_bytes()):08x}\n")
 
 
 def missing(path):
@@ -51,6 +58,7 @@ def a_head_and_zeros(path):
 
 def without_our_functions(path):
     shutil.copy(np.linalg._umath_linalg.__file__, path)
+    sealed(path)
 
 
 def truncated(path):
@@ -62,6 +70,7 @@ def for_another_processor(path):
     data = bytearray(REAL.read_bytes())
     data[18:20] = (8).to_bytes(2, "little")  # the machine in an ELF header: MIPS
     path.write_bytes(data)
+    sealed(path)
 
 
 BAD = [
@@ -69,9 +78,9 @@ BAD = [
     no_library,
     a_folder,
     a_head_of_nonsense,
-    pytest.param(a_head_and_zeros, marks=(on_linux, needs_library)),
+    pytest.param(a_head_and_zeros, marks=needs_library),
     pytest.param(without_our_functions, marks=on_linux),
-    pytest.param(truncated, marks=(on_linux, needs_library)),
+    pytest.param(truncated, marks=needs_library),
     pytest.param(for_another_processor, marks=(on_linux, needs_library)),
 ]
 
@@ -82,6 +91,8 @@ def instead(tmp_path, monkeypatch):
 
     def put(make):
         path = tmp_path / library.NAME
+        if CHECKSUM.exists():
+            shutil.copy(CHECKSUM, tmp_path)
         make(path)
         monkeypatch.setattr(native, "library", lambda: Library(path))
         return path
@@ -113,6 +124,35 @@ def test_a_bad_library_is_refused_where_the_native_engine_is_asked_for(instead, 
     assert str(path) in str(refused.value)
 
 
+@pytest.mark.parametrize("make", BAD)
+def test_a_bad_library_is_told_where_the_user_called(instead, make):
+    instead(make)
+    X = np.zeros((4, 2))
+    with pytest.warns(UserWarning, match="runs by NumPy") as said:
+        driftgp.Online().update(X, X[:, 0])
+    assert said[0].filename == __file__
+
+
+def test_an_empty_choice_of_engine_is_none_and_a_wrong_one_is_refused_everywhere(monkeypatch):
+    monkeypatch.setenv("DRIFTGP_ENGINE", "")
+    assert engine.engine(MODEL, 2, 1).kind == driftgp.describe(MODEL).partition(":")[0]
+    monkeypatch.setenv("DRIFTGP_ENGINE", "nonsense")
+    for ask in (lambda: engine.engine(MODEL, 2, 1), lambda: driftgp.describe(MODEL)):
+        with pytest.raises(ValueError, match="DRIFTGP_ENGINE must be one of 'auto', 'native', 'reference'"):
+            ask()
+
+
+def test_the_version_says_where_an_engine_that_is_asked_for_cannot_be_had(instead, monkeypatch):
+    instead(missing)
+    monkeypatch.setenv("DRIFTGP_ENGINE", "native")
+    assert driftgp.describe(MODEL).startswith("none: DRIFTGP_ENGINE asks for the native one")
+
+
+def test_what_is_no_model_has_no_engine():
+    with pytest.raises(TypeError, match="model must be a model, such as AGP"):
+        driftgp.describe(driftgp.Online())
+
+
 def with_another_interface(monkeypatch):
     monkeypatch.setattr(library, "INTERFACE", 999)
 
@@ -135,7 +175,9 @@ def test_a_library_of_another_version_leaves_numpy_and_one_warning(instead, chan
     path = instead(lambda path: shutil.copy(REAL, path))
     change(monkeypatch)
     models = MODEL, Standardize(MODEL)
-    with pytest.warns(UserWarning, match="is of another version of driftgp: pip install --force-reinstall") as said:
+    with pytest.warns(
+        UserWarning, match="is of another version of driftgp. To repair it: pip install --force-reinstall"
+    ) as said:
         kinds = [engine.engine(model, 2, 1).kind for model in models]
     assert kinds == ["reference", "reference"]
     assert all(driftgp.describe(model).startswith("reference: ") for model in models)
@@ -184,15 +226,29 @@ def test_the_warning_comes_once_whatever_is_computed(instead):
     assert len(said) == 1
 
 
-@on_linux
 @needs_library
-def test_a_cut_anywhere_is_noticed_before_the_loader_reads_on(tmp_path):
+def test_damage_anywhere_is_noticed_before_the_loader_reads_it(tmp_path):
+    """A loader that reads a damaged library may end the process."""
     data, path = REAL.read_bytes(), tmp_path / library.NAME
-    assert not library.truncated(REAL)
-    for share in (0.0001, 0.001, 0.3, 0.9):
-        path.write_bytes(data[: int(share * len(data))])
-        with pytest.raises(NoLibrary):
+    shutil.copy(CHECKSUM, tmp_path)
+    assert not library.damaged(REAL)
+    cut = [data[: int(share * len(data))] for share in (0.0, 0.0001, 0.3, 0.9999)]
+    changed = [data[:place] + bytes([data[place] ^ 64]) + data[place + 1 :] for place in (209, 4505, 100_000)]
+    for other in (*cut, *changed, data + b"more"):
+        path.write_bytes(other)
+        with pytest.raises(NoLibrary, match="is damaged"):
             Library(path)
+    path.write_bytes(data)
+    Library(path)
+    (tmp_path / CHECKSUM.name).write_bytes(b"\0" * 9)  # a crash may leave this file half written too
+    with pytest.raises(NoLibrary, match="is damaged"):
+        Library(path)
+
+
+@needs_library
+def test_a_library_without_a_checksum_is_loaded(tmp_path):
+    """Whoever changes the library on purpose, such as a distribution that strips it, leaves the checksum out."""
+    Library(Path(shutil.copy(REAL, tmp_path)))
 
 
 # ---- extras that are not installed

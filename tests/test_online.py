@@ -222,3 +222,10 @@ def test_a_state_of_another_model_is_refused():
     state = MODELS["AGP"].init(X[:12], Y[:12])
     with pytest.raises(ValueError, match="its layout is another"):
         Online(AGP(SE(0.5), **SMALL | {"inducing": 3}), state)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list])
+def test_one_input_without_its_axis_is_refused_and_not_taken_for_one_row_with_many_outputs(kind):
+    x = kind(np.arange(50.0))
+    with pytest.raises(ValueError, match="X must have a row for each target; got one dimension of 50 numbers"):
+        Online().evaluate(x, x)

@@ -311,3 +311,10 @@ def test_a_pickled_forecast_leaves_the_engine_behind():
     for other in (pickle.loads(pickle.dumps(forecast)), copy.copy(forecast), copy.deepcopy(forecast)):
         np.testing.assert_array_equal(other.records, forecast.records)
         np.testing.assert_allclose(everything(other, TARGETS), everything(MIXTURE, TARGETS), rtol=1e-12)
+
+
+def test_a_library_in_place_of_a_level_is_refused_with_the_way_to_say_it():
+    with pytest.raises(ValueError, match="level must be a number or several; got 'polars': name a library by library="):
+        PREDICTION.to_frame("polars")
+    with pytest.raises(ValueError, match="level must lie strictly between 0 and 1; got 95"):
+        PREDICTION.to_frame(95)

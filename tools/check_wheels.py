@@ -2,6 +2,7 @@
 
 import re
 import sys
+import zlib
 from email.parser import Parser
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,16 @@ ROOT = Path(__file__).resolve().parent.parent
 LARGEST = 2e6  # bytes of a wheel
 GLIBC = (2, 17)
 HEADER = "driftgp/engine/cpp/driftgp.h"
-LEFT_OUT = {".cpp", ".hpp", ".map", ".pyc", ".so", ".dylib", ".dll"}  # of the sources, and what is made beside them
+LEFT_OUT = {
+    ".cpp",
+    ".hpp",
+    ".map",
+    ".pyc",
+    ".so",
+    ".dylib",
+    ".dll",
+    ".crc32",
+}  # of the sources, and what is made beside them
 MADE_BY_LINKER = {"_mh_dylib_header", "__dso_handle"}  # names that Zig's linker gives every library for macOS
 # Libraries of each system that ours may need; what C++ needs is linked into it.
 GLIBC_LIBRARIES = r"lib(c|m|pthread|dl|rt)\.so\.\d|ld-linux-(x86-64\.so\.2|aarch64\.so\.1)"
@@ -55,11 +65,16 @@ def check_contents(path: Path, tag: str) -> bytes | None:
         hold(stated["Root-Is-Purelib"] == str(tag == "any").lower(), "purelib is stated wrongly")
         sources = (file for file in (ROOT / "src/driftgp").rglob("*") if file.is_file() and file.suffix not in LEFT_OUT)
         files = {name for name in names if not name.partition("/")[0].endswith(".dist-info")}
-        expected = {str(file.relative_to(ROOT / "src")) for file in sources} | ({library} if library else set())
+        made = {library, f"{library}.crc32"} if library else set()
+        expected = {str(file.relative_to(ROOT / "src")) for file in sources} | made
         hold(len(names) == len(set(names)), "a file is in it twice")
         hold(files == expected, f"its files differ from the sources in {sorted(files ^ expected)}")
         hold(path.stat().st_size < LARGEST, f"it has {path.stat().st_size / 1e6:.2f} MB")
-        return wheel.read(library) if library else None
+        if library is None:
+            return None
+        checksum, data = wheel.read(f"{library}.crc32").decode().strip(), wheel.read(library)
+        hold(checksum == f"{zlib.crc32(data):08x}", "the library's checksum is another one")
+        return data
 
 
 def check_library(tag: str, data: bytes) -> str:

@@ -194,6 +194,11 @@ class Online:
         >>> prediction.mean.shape
         (500,)
         """
+        if np.ndim(X) == 1 and len(X) == np.size(y) > 1 and frames.table(X) is None:
+            raise ValueError(
+                f"X must have a row for each target; got one dimension of {len(X)} numbers: for one input per row, use "
+                f"np.reshape(X, (-1, 1)), or X.to_frame() of a series"
+            )
         made, source = self._take(X, y, elapsed, asked=True)
         if not made:
             raise ValueError("X must have at least one row to predict for; got none")

@@ -5,6 +5,7 @@ The environment variable DRIFTGP_ENGINE chooses: "auto" (the default), "native" 
 """
 
 import os
+import sys
 import warnings
 from functools import cache, lru_cache
 from typing import Any
@@ -31,8 +32,11 @@ def engine(model: Contract, inputs: int, outputs: int) -> Engine:
     own: Any = model.engine(inputs, outputs)
     if own is not None:
         return own
-    choice = checks.choice("DRIFTGP_ENGINE", os.environ.get("DRIFTGP_ENGINE", "auto"), CHOICES)
-    return _engine(model, inputs, outputs, choice)
+    return _engine(model, inputs, outputs, _choice())
+
+
+def _choice() -> str:
+    return checks.choice("DRIFTGP_ENGINE", os.environ.get("DRIFTGP_ENGINE") or "auto", CHOICES)
 
 
 @lru_cache(maxsize=64)  # engines hold no state: whoever asks again for the same model gets the same one
@@ -56,7 +60,15 @@ def _engine(model: Contract, inputs: int, outputs: int, choice: str) -> Engine:
 
 @cache
 def _say_once(text: str) -> None:
-    warnings.warn(text, stacklevel=5)
+    warnings.warn(text, stacklevel=_first_outside())
+
+
+def _first_outside() -> int:
+    """How far up the first caller is that is not driftgp, as `warnings.warn` counts it."""
+    frame, level = sys._getframe(1), 1  # noqa: SLF001 (as the module `warnings` does it)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "driftgp":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def describe(model: Contract) -> str:
@@ -69,8 +81,13 @@ def describe(model: Contract) -> str:
     >>> describe(AGP()).split(":")[0] in ("native", "reference")
     True
     """
+    if not isinstance(model, Contract):
+        raise TypeError(f"model must be a model, such as AGP() or the model of an Online that has begun; got {model!r}")
     if model.engine(1, 1) is not None:
         return "scan: the model brings an engine of its own"
-    if os.environ.get("DRIFTGP_ENGINE") == "reference":
+    choice, found = _choice(), native.describe(model)
+    if choice == "reference":
         return "reference: DRIFTGP_ENGINE asks for it"
-    return native.describe(model)
+    if choice == "native" and not found.startswith("native"):
+        return f"none: DRIFTGP_ENGINE asks for the native one, and there is only the {found}"
+    return found

@@ -1,9 +1,10 @@
 """The compiled library: `cpp/driftgp.h` by ctypes."""
 
 import ctypes
-import struct
 import sys
+import zlib
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 from driftgp.records import Entry
@@ -14,13 +15,10 @@ NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, 
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")
 _UNKNOWN, _NO_MEMORY = 1, 3
 _KINDS = ("f8", "i8")
-_ELF = struct.Struct(
-    "<40xQ10xHH2x"
-)  # of an ELF file's head: where its table of sections is, and its entries' size and number
 OTHER_VERSION = "is of another version of driftgp"
 REMEDY = (
-    "pip install --force-reinstall --no-deps driftgp (with --no-binary driftgp where there is no wheel for this "
-    "platform, which needs a C++ compiler)"
+    "pip install --force-reinstall --no-deps {driftgp} (with --no-binary driftgp where there is no wheel for "
+    "this platform, which needs a C++ compiler)"
 )
 
 
@@ -29,7 +27,7 @@ class NoLibrary(Exception):
 
     def __init__(self, path: Path, wrong: str, *details: str) -> None:
         """Take the file and what is wrong with it; details that depend on the model become notes of the error."""
-        super().__init__(f"{path} {wrong}: {REMEDY}")
+        super().__init__(f"{path} {wrong}. To repair it: {REMEDY.format(driftgp=_this_version())}")
         for detail in details:
             self.add_note(detail)
 
@@ -71,18 +69,18 @@ class Library:
     def __init__(self, path: Path) -> None:
         """Load a library, or say by `NoLibrary` why it cannot be used."""
         self.path = path
-        if not path.exists():
+        if not path.is_file():
             raise NoLibrary(path, "is not there")
         try:
-            if truncated(path):
-                raise NoLibrary(path, "is not whole")
+            if damaged(path):
+                raise NoLibrary(path, "is damaged")
             loaded = ctypes.CDLL(str(path))
             interface = loaded.driftgp_interface()
             if interface != INTERFACE:
                 raise NoLibrary(path, OTHER_VERSION, f"its interface is {interface}, not {INTERFACE}")
             self._bind(loaded)
-        except (OSError, AttributeError) as error:  # not readable, no library, for another processor, or not ours
-            raise NoLibrary(path, f"cannot be loaded ({error})") from error
+        except (OSError, AttributeError, UnicodeDecodeError) as error:  # the last: the system's own words are damaged
+            raise NoLibrary(path, f"cannot be loaded; it may be for another system or processor ({error})") from error
 
     def _bind(self, loaded: ctypes.CDLL) -> None:
         """Take the functions with the types of their arguments."""
@@ -133,26 +131,24 @@ class Library:
         raise ValueError(reason)
 
 
-def truncated(path: Path) -> bool:
-    """Whether a library of Linux lacks its end: the loader there would not notice, and reading on ends the process.
+def damaged(path: Path) -> bool:
+    """Whether a library is not as it was built: half written, cut off, changed. Loading it could end the process.
 
-    The end is the table of the file's sections. It is missing from a file that was cut off, and zeros in one that a
-    crash of the machine left half written.
+    The checksum of its build lies beside it; where there is none, nothing is known.
 
-    >>> truncated(Path(__file__))
+    >>> damaged(Path(__file__))
     False
     """
-    with path.open("rb") as file:
-        head = file.read(_ELF.size)
-        if not head.startswith(b"\x7fELF\x02\x01"):  # of another system or processor, for its loader to judge
-            return False
-        if len(head) < _ELF.size:
-            return True
-        offset, size, count = _ELF.unpack(head)
-        if offset + size * count > file.seek(0, 2):
-            return True
-        file.seek(offset + size * max(count - 1, 0))
-        return count > 0 and not any(file.read(size))
+    checksum = path.with_name(f"{path.name}.crc32")
+    return checksum.exists() and checksum.read_bytes().strip() != b"%08x" % zlib.crc32(path.read_bytes())
+
+
+def _this_version() -> str:
+    """What pip should install: this version, unless driftgp runs from its source."""
+    try:
+        return f"driftgp=={metadata.version('driftgp')}"
+    except metadata.PackageNotFoundError:
+        return "driftgp"
 
 
 @cache

@@ -132,7 +132,9 @@ class Prediction(abc.ABC):
             level: of the interval, "low" and "high"; of several, the names have the level: "low 50 %", "high 50 %".
             library: "pandas", "polars" or "pyarrow"; by default that of the rows, else the first that is installed.
         """
-        levels = {"": level} if isinstance(level, float) else {f" {100 * one:g} %": one for one in level}
+        if isinstance(level, str):
+            raise ValueError(f"level must be a number or several; got {level!r}: name a library by library={level!r}")
+        levels = {"": level} if isinstance(level, float | int) else {f" {100 * one:g} %": one for one in level}
         columns = {"mean": self.mean, "std": self.std}
         for which, one in levels.items():
             columns[f"low{which}"], columns[f"high{which}"] = self.interval(one)
