@@ -18,7 +18,8 @@ from driftgp.data.rows import csv_rows
 from driftgp.runner import Runner, read_checkpoint, settings_from
 from driftgp.runner.leaks import find_leaks
 from driftgp.runner.naive import find_seasons
-from driftgp.runner.warnings import figure, warnings_of
+from driftgp.runner.warnings import warnings_of
+from driftgp.wording import figure
 
 HOURS = 600
 NAIVE = {"target": "y", "model": "persistence", "lags": 1, "warmup": 5}

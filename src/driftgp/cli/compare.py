@@ -32,6 +32,7 @@ from driftgp.cli.options import (
     Time,
     TimeFormat,
 )
+from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from driftgp.comparison import Backtest
@@ -39,11 +40,11 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("method", "method"),
-    Column("rmse", "RMSE", "{:.4g}"),
+    Column("rmse", "RMSE", figure),
     Column("ratio", "/ driftgp", "{:.2f}"),
     Column("chance", "p", "{:>}"),
-    Column("mae", "MAE", "{:.4g}"),
-    Column("crps", "CRPS", "{:.4g}"),
+    Column("mae", "MAE", figure),
+    Column("crps", "CRPS", figure),
     Column("coverage", "in 95 %", "{:.1%}"),
     Column("microseconds", "µs/row", "{:.0f}"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,13 +19,15 @@ class Column:
 
     key: str
     heading: str
-    form: str = "{}"
+    form: str | Callable[[Any], str] = "{}"
     screen_only: bool = False
 
     def show(self, value: Any) -> str:
         """Write a value, or a dash where there is none."""
         missing = value is None or (isinstance(value, float) and math.isnan(value))
-        return "–" if missing else self.form.format(value)
+        if missing:
+            return "–"
+        return self.form.format(value) if isinstance(self.form, str) else self.form(value)
 
 
 class Report(Protocol):

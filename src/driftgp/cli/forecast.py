@@ -22,6 +22,7 @@ from driftgp.cli.options import (
     Target,
     Time,
 )
+from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from driftgp.forecasting import Fan
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("time", "time"),
-    Column("mean", "mean", "{:.5g}"),
-    Column("lower", "lower", "{:.5g}"),
-    Column("upper", "upper", "{:.5g}"),
+    Column("mean", "mean", figure),
+    Column("lower", "lower", figure),
+    Column("upper", "upper", figure),
 )
 SHOWN = 4  # horizons of the past in the picture, and a week of hours at least
 
@@ -92,7 +93,8 @@ def forecast(
             COLUMNS,
             lines,
             title=f"{settings.target}: the next {len(fan)} steps",
-            caption=f"lower, upper: {level:.0%} interval\nsum of all steps: {total:.5g}, {least:.5g} to {most:.5g}",
+            caption=f"lower, upper: {level:.0%} interval\n"
+            f"sum of all steps: {figure(total)}, {figure(least)} to {figure(most)}",
         )
     if plot is not None:
         _draw(fan, past, settings.target, level, plot)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftgp.cli import console
 from driftgp.cli.console import Column
+from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,8 +95,6 @@ class Summary:
 
     def remark(self) -> None:
         """Say it in a line on standard error, where predictions are on standard output; and the warnings."""
-        from driftgp.runner.warnings import figure
-
         console.remark(f"RMSE {figure(self.total['rmse'])}, coverage {self.total['coverage']:.1%}; {self.pace}")
         for warning in self.warnings:
             console.remark(f"Warning: {warning}")
@@ -111,8 +110,6 @@ class Summary:
         console.print_notes([*self._notes(), *(("Warning", warning) for warning in self.warnings)])
 
     def _of_one(self) -> list[dict[str, str]]:
-        from driftgp.runner.warnings import figure
-
         total = self.total
         name = "driftgp" if self.settings.model == "default" else f"driftgp, --model {self.settings.model}"
         rows = [{"name": name, "RMSE": figure(total["rmse"]), "MAE": figure(total["mae"]), "better": ""}]
@@ -123,8 +120,6 @@ class Summary:
         return rows
 
     def _of_several(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        from driftgp.runner.warnings import figure
-
         naive = min(own[f"rmse_{name}"] for name in self.labels)
         errors = {"rmse": figure(own["rmse"]), "naive": figure(naive)}
         name = own["series"] if len(own["series"]) <= 16 else f"{own['series'][:15]}…"
@@ -140,10 +135,9 @@ class Summary:
         )
 
     def _notes(self) -> list[tuple[str, str]]:
-        from driftgp.runner.warnings import figure
-
         total, unit = self.total, f" {self.schema.unit}" if self.schema.unit else ""
         gaps = {
+            "not predicted (their flags say why)": total["rows"] - total["predicted"],
             "without a target": total["missing"],
             "with a gap in an input": total["carried"],
             "left out as malformed": self.runner.left_out,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftgp.predictions import Prediction
+from driftgp.wording import figure
 
 OURS = "driftgp"
 LEVEL = 0.05  # a difference is more than noise if chance makes one as large less often than this
@@ -76,7 +77,7 @@ class Backtest:
         ours, others = self[OURS], [line for line in self.lines if line.method != OURS]
         best = others[0]
         chance = "p < 0.001" if best.p < 0.001 else f"p = {best.p:.3f}"
-        figures = f"RMSE {ours.rmse:.4g} against {best.rmse:.4g}"
+        figures = f"RMSE {figure(ours.rmse)} against {figure(best.rmse)}"
         if not best.p < LEVEL:
             return (
                 f"driftgp and {best.method}, the best of the others, are level on these rows: {figures}, "

@@ -111,9 +111,10 @@ class Forecaster:
         places = self._grid.rows(at)
         gaps = np.diff(places, prepend=self._taken - 1)
         if (gaps < 1).any():
+            late = at[np.argmax(gaps < 1)].astype(datetime)
             raise ValueError(
-                f"times must increase by the frequency ({self._grid}) or more; {at[np.argmax(gaps < 1)]} comes after a "
-                "row that is as late"
+                f"times must increase by the frequency ({self._grid}) or more; {late} comes after a row as late: "
+                "sort the rows by time, and remove what is there twice"
             )
         if gaps.max() > MOST_GAP:
             raise ValueError(f"times must not leave more than {MOST_GAP} rows out; the last is {at[-1]}")

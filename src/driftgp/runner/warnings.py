@@ -13,6 +13,7 @@ from driftgp.runner.observed import Finding
 from driftgp.runner.schema import Schema
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import Settings
+from driftgp.wording import figure
 
 _FEW = 50  # rows scored, on which figures say little
 _ENOUGH = 200  # rows scored, on which a coverage says something
@@ -45,21 +46,6 @@ def remarks_on(settings: Settings, schema: Schema) -> tuple[str, ...]:
     lists = (("read", schema.notes), ("left out", schema.left_out))
     leaks = (_leak(settings.target, schema),) if schema.leaks else ()
     return *(f"{what}: {'; '.join(found)}" for what, found in lists if found), *leaks
-
-
-def figure(value: float) -> str:
-    """A number for people: four digits that count, and no exponent that nobody reads.
-
-    >>> figure(10312.4), figure(0.012345), figure(-3.0), figure(1e-9)
-    ('10312', '0.01235', '-3', '1e-09')
-    """
-    if value != value:
-        return "–"
-    if value == 0.0 or not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.3g}"
-    if abs(value) >= 1000.0:
-        return f"{value:.0f}"
-    return f"{float(f'{value:.4g}'):.8f}".rstrip("0").rstrip(".")
 
 
 def best_naive(scores: Scores, labels: Mapping[str, str]) -> tuple[str, float]:
