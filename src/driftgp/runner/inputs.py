@@ -7,9 +7,10 @@ import numpy as np
 
 from driftgp.data.rows import Rows
 from driftgp.features import History
+from driftgp.runner.observed import Observed
 from driftgp.runner.run import Complain, Runner
 from driftgp.runner.settings import Settings
-from driftgp.runner.warnings import remarks_on
+from driftgp.runner.warnings import remarks_on, warnings_on_rows
 
 
 class Inputs(NamedTuple):
@@ -21,7 +22,7 @@ class Inputs(NamedTuple):
     time: list[str]  # N, as the file has them; empty strings without a column of times
     clock: list[datetime | None]  # N, the same as dates, where they are dates
     at: np.ndarray  # N, the same in seconds or in the column's own numbers; NaN without
-    remarks: tuple[str, ...] = ()  # how the file was read, and what was left out
+    remarks: tuple[str, ...] = ()  # how the file was read, what was left out, and what is odd about its rows
 
 
 def read_inputs(settings: Settings, rows: Rows, *, most: int | None = None, complain: Complain | None = None) -> Inputs:
@@ -37,19 +38,21 @@ def read_inputs(settings: Settings, rows: Rows, *, most: int | None = None, comp
         raise ValueError(f"group is {settings.group!r}, but this reads one series: give a file with its rows alone")
     runner = Runner(settings, rows, complain=complain)
     samples, features = runner.samples(most), runner.features
-    X = History(features).extend(
-        np.array([sample.columns for sample in samples], np.float64).reshape(len(samples), -1),
-        np.array([sample.known for sample in samples], np.float64).reshape(len(samples), -1),
-        np.array([sample.target for sample in samples], np.float64),
-        [sample.clock for sample in samples],
-    )
+    columns = np.array([sample.columns for sample in samples], np.float64).reshape(len(samples), -1)
+    known = np.array([sample.known for sample in samples], np.float64).reshape(len(samples), -1)
+    y = np.array([sample.target for sample in samples], np.float64)
+    X = History(features).extend(columns, known, y, [sample.clock for sample in samples])
+    observed = Observed((*features.columns, *features.known, settings.target))
+    if samples:
+        at = np.array([sample.at for sample in samples], np.float64)
+        observed.see(samples, at, np.concatenate([columns, known, y[:, None]], 1))
     ready = samples[len(samples) - len(X) :]
     return Inputs(
         features.names,
         X,
-        np.array([sample.target for sample in ready], np.float64),
+        y[len(samples) - len(X) :],
         [sample.time for sample in ready],
         [sample.clock for sample in ready],
         np.array([sample.at for sample in ready], np.float64),
-        remarks_on(settings, runner.schema),
+        (*remarks_on(settings, runner.schema), *warnings_on_rows(settings, runner.schema, [observed], len(samples))),
     )

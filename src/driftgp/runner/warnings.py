@@ -9,7 +9,7 @@ from driftgp.columns import never_there
 from driftgp.runner.lane import Lane
 from driftgp.runner.leaks import TOO_GOOD
 from driftgp.runner.naive import labels_of
-from driftgp.runner.observed import Finding
+from driftgp.runner.observed import Finding, Observed
 from driftgp.runner.schema import Schema
 from driftgp.runner.scores import Scores
 from driftgp.runner.settings import Settings
@@ -33,11 +33,18 @@ def warnings_of(settings: Settings, schema: Schema, lanes: Mapping[str, Lane]) -
         *_leaks(settings, schema, total, labels),
         *_worse(settings, lanes, total, labels),
         *_doubtful(settings, total),
-        *_nothing(lanes, total.rows),
-        *_wild(lanes),
-        *_order(settings, schema, lanes, total.rows),
-        *_zones(lanes),
-        *_unknown(_all(lanes, "unknown")),
+        *warnings_on_rows(settings, schema, [lane.observed for lane in lanes.values()], total.rows),
+    ]
+
+
+def warnings_on_rows(settings: Settings, schema: Schema, series: Sequence[Observed], rows: int) -> list[str]:
+    """The same of the rows alone, whatever predicts them."""
+    return [
+        *_nothing(series, rows),
+        *_wild(series),
+        *_order(settings, schema, series, rows),
+        *_zones(series),
+        *_unknown(_all(series, "unknown")),
     ]
 
 
@@ -117,19 +124,19 @@ def _doubtful(settings: Settings, total: Scores) -> Iterator[str]:
 # ---- the rows --------------------------------------------------------------------------------------------------------
 
 
-def _nothing(lanes: Mapping[str, Lane], rows: int) -> Iterator[str]:
+def _nothing(series: Sequence[Observed], rows: int) -> Iterator[str]:
     """Inputs that never had a value; a target without one is another matter."""
-    known = [~np.isnan(lane.observed.low[:-1]) for lane in lanes.values()]
+    known = [~np.isnan(observed.low[:-1]) for observed in series]
     if known:
-        names = next(iter(lanes.values())).observed.columns
+        names = series[0].columns
         nothing = [name for name, there in zip(names, np.any(known, axis=0), strict=False) if not there]
         if nothing:
             message = never_there(nothing, rows)
             yield message[0].upper() + message[1:]
 
 
-def _wild(lanes: Mapping[str, Lane]) -> Iterator[str]:
-    values, forecasts = _all(lanes, "wild"), _all(lanes, "wild_forecast")
+def _wild(series: Sequence[Observed]) -> Iterator[str]:
+    values, forecasts = _all(series, "wild"), _all(series, "wild_forecast")
     if values.count:
         yield (
             f"{_counted(values.count, 'value')} far outside all before, the worst in line {values.line}: "
@@ -142,10 +149,10 @@ def _wild(lanes: Mapping[str, Lane]) -> Iterator[str]:
         )
 
 
-def _order(settings: Settings, schema: Schema, lanes: Mapping[str, Lane], rows: int) -> Iterator[str]:
-    back, same = _all(lanes, "unordered"), _all(lanes, "repeated")
+def _order(settings: Settings, schema: Schema, series: Sequence[Observed], rows: int) -> Iterator[str]:
+    back, same = _all(series, "unordered"), _all(series, "repeated")
     time = ",".join(schema.time)
-    if back.count and back.count > 0.9 * (rows - len(lanes)):
+    if back.count and back.count > 0.9 * (rows - len(series)):
         yield f"Rows go back in time, the newest first: the past is predicted from the future. Sort the file by {time}"
     elif back.count:
         count = _counted(back.count, "row")
@@ -166,8 +173,8 @@ def _why_same(settings: Settings, schema: Schema, share: float) -> str:
     return several + hours if settings.group is None else hours[0].upper() + hours[1:]
 
 
-def _zones(lanes: Mapping[str, Lane]) -> Iterator[str]:
-    offsets = sorted({offset for lane in lanes.values() for offset in lane.observed.offsets})
+def _zones(series: Sequence[Observed]) -> Iterator[str]:
+    offsets = sorted({offset for observed in series for offset in observed.offsets})
     if len(offsets) > 2 or (len(offsets) == 2 and offsets[1] - offsets[0] > 3600.0):  # summer time is no other zone
         shown = ", ".join(f"{timezone(timedelta(seconds=offset))}" for offset in offsets)
         yield f"Times are of several zones ({shown}): rows are placed by UTC, the calendar follows the clock as written"
@@ -181,10 +188,10 @@ def _unknown(found: Finding) -> Iterator[str]:
         )
 
 
-def _all(lanes: Mapping[str, Lane], kind: str) -> Finding:
+def _all(series: Sequence[Observed], kind: str) -> Finding:
     total = Finding()
-    for lane in lanes.values():
-        total = total.plus(lane.observed.found[kind])
+    for observed in series:
+        total = total.plus(observed.found[kind])
     return total
 
 
