@@ -14,7 +14,7 @@ from driftgp.engine.reference import ReferenceEngine
 from driftgp.kernels import SE, Constant, Linear
 from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.monitor import Monitor
-from driftgp.predictions import nominal_reach
+from driftgp.predictions import Forecast, nominal_reach
 from driftgp.predictions.normal import pdf
 from driftgp.records import entries
 from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
@@ -256,16 +256,33 @@ def test_quantiles_of_mixtures_are_those_of_the_law(spread, members):
         np.testing.assert_allclose(either.solve(made, own), model.law(made).from_normal(own[..., None]), rtol=1e-11)
 
 
-def test_scores_by_the_engine_are_those_of_the_law():
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_scores_by_the_engine_are_those_of_the_law(outputs):
     """A calibrated law has no formula for its CRPS: the engine finds the quantiles, NumPy does it here."""
-    for outputs in (1, 2):
-        model = Calibrated(Bank([Persistence(), LastKMean(k=4)]), symmetric=False)
-        X, y, _ = stream(model, outputs)
-        state = model.init(X[:WARMUP], y[:WARMUP])
-        forecast = model.predict(model.update(state, X[WARMUP:], y[WARMUP:]), X[:9])
-        targets = np.nan_to_num(y[:9]).reshape(forecast.shape)
-        np.testing.assert_allclose(forecast.crps(targets), forecast.law.crps(targets), rtol=1e-9)
-        np.testing.assert_allclose(forecast.sample(5, seed=1), forecast.law.sample(5, seed=1), rtol=1e-9)
+    model = Calibrated(Bank([Persistence(), LastKMean(k=4)]), symmetric=False)
+    X, y, _ = stream(model, outputs)
+    state = model.update(model.init(X[:WARMUP], y[:WARMUP]), X[WARMUP:], y[WARMUP:])
+    native, asked = NativeEngine(model, INPUTS, outputs), []
+
+    def solve(forecasts: np.ndarray, z: np.ndarray) -> np.ndarray:
+        asked.append(z.shape)
+        return native.solve(forecasts, z)
+
+    for rows in (0, 1, 9):
+        records = model.predict(state, X[:9]).records[:rows]
+        forecast = Forecast(model, records, flat=outputs == 1, solve=solve)
+        targets = np.nan_to_num(y[:rows]).reshape(forecast.shape)
+        for ask in (
+            lambda law, y=targets: law.crps(y),
+            lambda law: law.sample(5, seed=1),
+            lambda law: law.quantile(np.array([0.1, 0.9]).reshape(2, *(1 for _ in law.shape))),
+        ):
+            np.testing.assert_allclose(ask(forecast), ask(forecast.law), rtol=1e-9)
+    if outputs == 1:  # several outputs have a score each, which is the law's to find
+        assert (96, 9) in asked
+        one = forecast.rows([3])
+        np.testing.assert_allclose(one.quantile([0.1, 0.5, 0.9]), one.law.quantile([0.1, 0.5, 0.9]), rtol=1e-9)
+        np.testing.assert_allclose(one.crps([0.0, 1.0]), one.law.crps([0.0, 1.0]), rtol=1e-9)
 
 
 # ---- bad input -------------------------------------------------------------------------------------------------------

@@ -107,12 +107,23 @@ def test_moments_are_integrals_over_the_normal_law():
     np.testing.assert_allclose([first[0], second[0]], [0.0, (lines[1] ** 2).mean()], rtol=1e-4)
 
 
-def test_scores_of_many_rows_do_not_depend_on_how_many_there_are(monkeypatch):
+@pytest.mark.parametrize("targets", [(50,), (7, 50), (3, 2, 50), (400, 1)])
+def test_scores_of_many_rows_do_not_depend_on_how_many_there_are(monkeypatch, targets):
     """They are computed in pieces that bound the memory."""
-    rng = np.random.default_rng(2)
-    many = Recalibrated(Gaussian(rng.normal(size=50), np.ones(50), np.ones(50)), REACH, LOWER, LEVELS)
-    y = rng.normal(size=50)
+    rng, sizes, N = np.random.default_rng(2), [], targets[-1]
+    many = Recalibrated(Gaussian(rng.normal(size=N), np.ones(N), np.ones(N)), REACH, LOWER, LEVELS)
+    y = rng.normal(size=targets)
     whole = many.crps(y)
+    assert whole.shape == targets
+    found = Recalibrated.from_normal
+
+    def from_normal(law, z):
+        sizes.append(z.size)
+        return found(law, z)
+
+    monkeypatch.setattr(Recalibrated, "from_normal", from_normal)
     for at_once in (1, 700, 5000):
+        sizes.clear()
         monkeypatch.setattr(quadrature, "_AT_ONCE", at_once)
         np.testing.assert_allclose(many.crps(y), whole, rtol=1e-12)
+        assert max(sizes) <= max(at_once, 96)

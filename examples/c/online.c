@@ -102,7 +102,7 @@ static void write_forecasts(const driftgp_model *model, const table *rows, const
     size_t N = rows->count, P = rows->P, bytes = driftgp_forecast_bytes(model);
     const double scores[2] = {-1.959963984540054, 1.959963984540054};
     double *limits = memory(2 * N * P * sizeof(double)), *all = memory(4 * N * P * sizeof(double));
-    check(driftgp_from_normal(model, forecasts, (int64_t)N, scores, 2, limits));
+    check(driftgp_from_normal(model, forecasts, (int64_t)N, scores, 2, 0, limits));
     for (size_t i = 0; i < N; i++) {
         double *out = all + 4 * i * P;
         memcpy(out, forecasts + i * bytes, 2 * P * sizeof(double)); /* mean and variance: a forecast begins with them */

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftgp.records import Entry
 
-INTERFACE = 4  # DRIFTGP_INTERFACE
+INTERFACE = 5  # DRIFTGP_INTERFACE
 NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, "libdriftgp.so")
 # Builds for one kind of processor each, in the order of driftgp.h; the first is the one that suits this processor.
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")
@@ -100,7 +100,7 @@ class Library:
         self.complete = loaded.driftgp_complete
         self.complete.argtypes = (pointer, pointer)
         self.from_normal = loaded.driftgp_from_normal
-        self.from_normal.argtypes = (pointer, pointer, ctypes.c_int64, pointer, ctypes.c_int64, pointer)
+        self.from_normal.argtypes = (pointer, pointer, ctypes.c_int64, pointer, ctypes.c_int64, ctypes.c_int32, pointer)
 
     def make(self, description: list[float], inputs: int, outputs: int, level: str) -> int:
         """The address of a new model, to be given back by `free`."""

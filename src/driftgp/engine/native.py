@@ -106,18 +106,10 @@ class NativeEngine:
         """Values whose normal scores are z (Q, or Q×N for scores of each row's own), of N forecasts: Q×N×P."""
         if forecasts.dtype != self.forecast_dtype or forecasts.ndim != 1:
             raise ValueError(f"forecasts must be records of {type(self.model).__name__}; got {forecasts.dtype}")
-        forecasts, Q, N = np.ascontiguousarray(forecasts), len(z), forecasts.size
-        if z.ndim == 1:
-            return self._solve(forecasts, _floats("z", z, (Q,)))
-        own = _floats("z", z.T, (N, Q))
-        values = np.empty((Q, N, self.outputs))
-        for i in range(N):
-            values[:, i] = self._solve(forecasts[i : i + 1], own[i])[:, 0]
-        return values
-
-    def _solve(self, forecasts: np.ndarray, z: np.ndarray) -> np.ndarray:
-        values = np.empty((z.size, forecasts.size, self.outputs))
-        places = _address(forecasts), forecasts.size, _address(z), z.size, _address(values)
+        forecasts = np.ascontiguousarray(forecasts)
+        z = _floats("z", z, z.shape[:1] if z.ndim == 1 else (len(z), forecasts.size))
+        values = np.empty((len(z), forecasts.size, self.outputs))
+        places = _address(forecasts), forecasts.size, _address(z), len(z), z.ndim == 2, _address(values)
         code = self.library.from_normal(self.address, *places)
         if code:
             self.library.check(code)

@@ -57,8 +57,7 @@ class ReferenceEngine:
 
     def solve(self, forecasts: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Values of normal scores, by the law of the forecasts."""
-        law = self.model.law(forecasts)
-        return np.stack([law.from_normal(score[..., None]) for score in z])
+        return self.model.law(forecasts).from_normal(z.reshape(*z.shape, *(1,) * (3 - z.ndim)))
 
     def complete(self, record: np.ndarray) -> None:
         """Compute what follows from the rest."""

@@ -108,10 +108,13 @@ class Forecast(Prediction):
     def from_normal(self, z: ArrayLike) -> np.ndarray:
         """Value whose normal score is z: by the engine, or by the law where outputs have scores of their own."""
         z = np.asarray(z, np.float64)
-        if self._solve is None or not (self.flat or z.shape[-1:] in ((), (1,))):
+        of_all = ((), (1,))  # axes along which a score is the same for all
+        by_row = z if self.flat or z.shape[-1:] != (1,) else z[..., 0]
+        by_output = not self.flat and z.shape[-1:] not in of_all
+        if self._solve is None or by_output or by_row.shape[-1:] not in (*of_all, self.records.shape) or z.size == 0:
             return self.law.from_normal(z)
-        by_row = z if self.flat or not z.shape else z[..., 0]
-        scores = by_row.reshape(-1) if by_row.shape[-1:] in ((), (1,)) else by_row.reshape(-1, by_row.shape[-1])
+        alike = by_row.shape[-1:] in of_all
+        scores = by_row.reshape(-1) if alike else by_row.reshape(-1, len(self.records))
         values = self._solve(self.records, scores)  # Q×N×P
         if self.flat:
             values = values[..., 0]

@@ -23,23 +23,25 @@ def crps(prediction: Prediction, y: ArrayLike) -> np.ndarray:
     """2 ∫ ([y < Q(q)] − q) (Q(q) − y) dq, by quadrature in u = Φ⁻¹(q) on either side of y."""
     y = np.asarray(y, np.float64)
     y = np.broadcast_to(y, np.broadcast_shapes(y.shape, prediction.shape))
-    if not prediction.shape or y.size == 0:
-        return _of_rows(prediction, y)
-    N, axis = prediction.shape[0], -len(prediction.shape)  # of the rows
-    begins = range(0, N, max(_AT_ONCE * N // (2 * _NODES * y.size), 1))
-    pieces = zip(begins, np.split(y, begins[1:], axis), strict=True)
-    made = [_of_rows(prediction.rows(slice(i, i + some.shape[axis])), some) for i, some in pieces]
-    return np.concatenate(made, axis)
+    most = max(_AT_ONCE // (2 * _NODES), 1)
+    if y.size <= most or not y.ndim:
+        return _at_once(prediction, y)
+    rows_first = y.ndim == len(prediction.shape)  # or else several targets for each row
+    if not rows_first and y[0].size > most:
+        return np.stack([crps(prediction, some) for some in y])
+    size = max(most * len(y) // y.size, 1)
+    pieces = [slice(begin, begin + size) for begin in range(0, len(y), size)]
+    return np.concatenate([_at_once(prediction.rows(some) if rows_first else prediction, y[some]) for some in pieces])
 
 
-def _of_rows(prediction: Prediction, y: np.ndarray) -> np.ndarray:
-    """The same for rows that are few enough to be computed at a time."""
+def _at_once(prediction: Prediction, y: np.ndarray) -> np.ndarray:
+    """The same for few targets."""
     u = np.clip(prediction.to_normal(y), -_FURTHEST, _FURTHEST)
     sign, at, weight = _nodes().reshape(3, -1, *(1 for _ in u.shape))
     half = 0.5 * (_FURTHEST - sign * u)
     score = u + sign * half * (1.0 + at)
     loss = sign * (prediction.from_normal(score) - y) * ndtr(-sign * score) * normal.pdf(score)
-    return 2.0 * np.asarray((weight * half * loss).sum(0))
+    return np.asarray(2.0 * (weight * half * loss).sum(0))
 
 
 @cache

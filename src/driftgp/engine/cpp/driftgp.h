@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* Changes with anything that Python and C++ have to agree on. */
-#define DRIFTGP_INTERFACE 4
+#define DRIFTGP_INTERFACE 5
 
 enum { DRIFTGP_OK = 0, DRIFTGP_UNKNOWN = 1, DRIFTGP_INVALID = 2, DRIFTGP_NO_MEMORY = 3 };
 enum { DRIFTGP_STATE = 0, DRIFTGP_FORECAST = 1 };
@@ -80,9 +80,10 @@ DRIFTGP_API int32_t driftgp_start(const driftgp_model *model, void *state, const
 DRIFTGP_API int32_t driftgp_run(const driftgp_model *model, driftgp_rows *rows);
 /* Compute the fields that follow from the others (Model.complete). */
 DRIFTGP_API int32_t driftgp_complete(const driftgp_model *model, void *state);
-/* Values whose normal scores are z[0 … count): values[(q·rows + i)·P + p]. */
+/* Values whose normal scores are z[q] for q in [0 … count), or z[q·rows + i] if `own` is not 0, which gives each row scores
+ * of its own: values[(q·rows + i)·P + p]. */
 DRIFTGP_API int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z,
-                                        int64_t count, double *values);
+                                        int64_t count, int32_t own, double *values);
 
 #ifdef __cplusplus
 }

@@ -119,9 +119,9 @@ int32_t driftgp_complete(const driftgp_model *model, void *state) {
     });
 }
 int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z, int64_t count,
-                            double *values) {
+                            int32_t own, double *values) {
     return safely([&] {
         refuse_without(model && (rows == 0 || count == 0 || (forecasts && z && values)));
-        model->from_normal(static_cast<const double *>(forecasts), rows, z, count, values);
+        model->from_normal(static_cast<const double *>(forecasts), rows, z, count, own != 0, values);
     });
 }

@@ -106,13 +106,16 @@ class Model final : public driftgp_model {
         root->check(record);
         root->complete(record, fresh_memory(room()));
     }
-    void from_normal(const double *forecasts, int64_t rows, const double *z, int64_t count,
+    void from_normal(const double *forecasts, int64_t rows, const double *z, int64_t count, bool own,
                      double *values) const override {
         int P = root->P;
         for (int64_t q = 0; q < count; q++)
-            for (int64_t i = 0; i < rows; i++)
+            for (int64_t i = 0; i < rows; i++) {
+                size_t place = size_t(q) * rows + i;
+                double score = z[own ? place : size_t(q)];
                 for (int p = 0; p < P; p++)
-                    values[(size_t(q) * rows + i) * P + p] = root->from_normal(forecasts + size_t(i) * told.size, p, z[q]);
+                    values[place * P + p] = root->from_normal(forecasts + size_t(i) * told.size, p, score);
+            }
     }
 
     void run(driftgp_rows &rows) const override {

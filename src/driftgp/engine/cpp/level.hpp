@@ -18,7 +18,7 @@ struct driftgp_model {
     virtual void start(double *state, const double *x, const double *y, int64_t rows) const = 0;
     virtual void run(driftgp_rows &rows) const = 0;
     virtual void complete(double *state) const = 0;
-    virtual void from_normal(const double *forecasts, int64_t rows, const double *z, int64_t count,
+    virtual void from_normal(const double *forecasts, int64_t rows, const double *z, int64_t count, bool own,
                              double *values) const = 0;
 };
 
