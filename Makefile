@@ -57,8 +57,9 @@ test-core: $(CORE_VENV)/.made ## the core's tests, in an environment that has nu
 	$(TEST_ENV) $(CORE_VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)
 
 test-pythons: ## the same, by each declared version of Python that is on this machine
-	for python in $$($(PYTHON) -m tools.interpreters); do \
-		$(MAKE) test-core PYTHON=$$python CORE_VENV=.cache/core-$$(basename $$(realpath $$python)) || exit; done
+	pythons=$$($(PYTHON) -m tools.interpreters) || exit; for python in $$pythons; do \
+		version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && \
+		$(MAKE) test-core PYTHON=$$python CORE_VENV=.cache/core-$$version || exit; done
 
 # The library compiled with a sanitiser, in a copy of the package: what is installed stays as it is. Python itself is not
 # compiled with it, so that the sanitiser is loaded before it, and leaks, which would be those of Python, are not looked for.
@@ -99,22 +100,22 @@ wheels: $(WHEELS_VENV)/.made ## the sdist and a wheel for each platform into dis
 check-wheels: $(WHEELS_VENV)/.made ## look into each file of dist/, install and run what this machine can run
 	$(WHEELS_VENV)/bin/python -m tools.check_wheels $(ARGS)
 
-# Debian's packages. Those of other systems are unpacked into a folder and not installed: some programs take a system that
+# Packages of Debian 12, with its Python. Those of other systems are unpacked into a folder and not installed: some programs take a system that
 # has musl's loader for one without glibc.
 EMULATED := .cache/emulated
 ARM64 := python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 libexpat1 libffi8 libgcc-s1 libstdc++6 zlib1g
-emulators: ## on Debian, as root: what make check-wheels runs other platforms' libraries with
+emulators: ## on Debian 12, as root: what make check-wheels runs other platforms' libraries with
 	dpkg --add-architecture arm64
 	apt-get update --quiet
 	apt-get install --quiet --yes qemu-user-static wine64
 	rm -rf $(EMULATED) && mkdir -p $(EMULATED)/arm64 $(EMULATED)/musl
 	cd $(EMULATED)/arm64 && apt-get download --quiet $(addsuffix :arm64,$(ARM64))
 	cd $(EMULATED)/musl && apt-get download --quiet musl:amd64 musl:arm64
-	for package in $(EMULATED)/*/*.deb; do dpkg -x $$package $$(dirname $$package); rm $$package; done
+	for package in $(EMULATED)/*/*.deb; do dpkg -x $$package $$(dirname $$package) && rm $$package || exit; done
 
 # The core, then each extra: the lowest versions that pyproject.toml allows, and the tests of what needs them. Those of extras
-# also need tables of polars and pandas, and data of scikit-learn. Old libraries use what the newest ones below them advise
-# against, and PySpark 4.1 leaves sockets open: that is no error here.
+# also need tables of polars and pandas, and data of scikit-learn. Old libraries call what their newest dependencies deprecate,
+# and PySpark 4.1 leaves sockets open: neither is an error here.
 OLD_ONES := $(addprefix -W default::, DeprecationWarning ResourceWarning pytest.PytestUnraisableExceptionWarning)
 EXTRA ?= core frames cli compare sklearn river skpro sktime rivals spark
 TESTS_core := $(CORE_TESTS)
@@ -126,7 +127,7 @@ UV_INSTALL = $(LOCK_VENV)/bin/uv pip install --quiet --python $(LOWEST)/$*/bin/p
 test-lowest: $(addprefix lowest-, $(EXTRA)) ## the core's and all extras' tests with the lowest versions allowed (EXTRA=river)
 lowest-%: $(LOCK_VENV)/.uv-$(UV_VERSION)
 	$(PYTHON) -m venv --clear $(LOWEST)/$*
-	$(LOCK_VENV)/bin/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --no-header \
+	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --resolution lowest-direct --python-version 3.11 --no-header \
 		$(addprefix --extra , test $(if $(filter core,$*),,$* cli river sklearn)) --output-file $(LOWEST)/$*.txt $(LOCK_INPUT)
 	$(UV_INSTALL) --requirement $(LOWEST)/$*.txt
 	$(UV_INSTALL) --no-deps --no-build-isolation --editable .

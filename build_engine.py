@@ -8,9 +8,11 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -70,29 +72,41 @@ def library_name(system: str) -> str:
 
 
 def in_place(root: Path) -> Path:
-    """The library beside its sources, compiled unless it is newer than they are and can be loaded here."""
+    """The library beside its sources, compiled unless it is newer than they are, whole, and can be loaded here."""
     target = root / ENGINE / library_name(sys.platform)
     if not _usable(target, [root / "build_engine.py", *(root / ENGINE / "cpp").iterdir()]):
         try:
             build(root / ENGINE / "cpp", target, here())
         except (OSError, subprocess.CalledProcessError):
-            target.unlink(missing_ok=True)  # of an earlier time, and of another version perhaps
+            target.unlink(missing_ok=True)  # it may be from an older version
             raise
     return target
 
 
 def _usable(library: Path, sources: list[Path]) -> bool:
-    if "CXX" in os.environ or not (
-        library.exists() and checksum_of(library).exists()
-    ):  # another compiler was asked for
+    checksum = checksum_of(library)
+    if os.environ.get("CXX") or not (library.exists() and checksum.exists()):  # another compiler was asked for
         return False
-    loads = [sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(library)]
-    newest = max(source.stat().st_mtime for source in sources)
-    return library.stat().st_mtime > newest and _runs(loads)  # by a process of its own, which a damaged file may end
+    if library.stat().st_mtime <= max(source.stat().st_mtime for source in sources):
+        return False
+    if checksum.read_bytes() != _checksum(library):
+        return False
+    # in a subprocess: loading a library of another system could crash it
+    return _runs([sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(library)])
+
+
+def checksum_of(library: Path) -> Path:
+    """The file beside a library by which damage is noticed before it is loaded."""
+    return library.with_name(f"{library.name}.crc32")
+
+
+def _checksum(library: Path) -> bytes:
+    return b"%08x\n" % zlib.crc32(library.read_bytes())
 
 
 def build(sources: Path, target: Path, compiler: Compiler) -> None:
     """Compile the builds side by side, then link them."""
+    begun = time.time()
     with tempfile.TemporaryDirectory() as folder:
         # in the order of linking: of a function of the standard library that several builds have, the first is taken,
         # and it has to run on every processor
@@ -110,17 +124,13 @@ def build(sources: Path, target: Path, compiler: Compiler) -> None:
                 del objects[name]
         known = [f"-DDRIFTGP_HAS_{name.upper()}" for name in objects]
         _run([*compiler.options, *known, "-c", str(sources / "entry.cpp"), "-o", objects["entry"]])
-        linked, beside = str(Path(folder) / target.name), target.with_name(f"{target.name}.new")
+        linked, beside = str(Path(folder) / target.name), target.with_name(f"{target.name}.{os.getpid()}")
         _run([*compiler.link(sources), *objects.values(), "-o", linked])
         shutil.move(linked, beside)
+        os.utime(beside, (begun, begun))  # what is changed from then on is not in it
         checksum_of(target).unlink(missing_ok=True)  # for a moment there is none, which is better than a wrong one
         beside.replace(target)  # at once: whoever uses the one before goes on with it
-        checksum_of(target).write_text(f"{zlib.crc32(target.read_bytes()):08x}\n")
-
-
-def checksum_of(library: Path) -> Path:
-    """The file beside a library by which damage is noticed before it is loaded."""
-    return library.with_name(f"{library.name}.crc32")
+        checksum_of(target).write_bytes(_checksum(target))
 
 
 def _runs(command: list[str]) -> bool:
@@ -136,6 +146,7 @@ def _run(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts what runs in the background deaf to it
     try:
         in_place(Path(__file__).resolve().parent)
     except (OSError, subprocess.CalledProcessError) as error:

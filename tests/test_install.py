@@ -330,6 +330,8 @@ def test_versions_say_what_a_report_needs(capsys):
     assert said["Python"].startswith(sys.version.partition(" ")[0])
     assert said["numpy"] == np.__version__
     assert {"platform", "scipy"} <= set(said)
+    assert "pytest" not in said  # which only the developers of driftgp need
+    assert all(name in said for name in ("typer", "polars", "scikit-learn") if versions.version_of(name))
     assert said == versions.versions()
 
 

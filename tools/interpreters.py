@@ -18,12 +18,12 @@ def declared() -> list[str]:
 
 
 def found() -> dict[str, Path]:
-    """An interpreter for each declared version that is here, the one that runs this first."""
+    """An interpreter for each declared version that is here; the one that runs this stands for its version."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    here = {own: Path(sys.executable)}
+    here: dict[str, Path] = {}
     for version in declared():
-        working = (path for path in _candidates(version) if _is(path, version))
-        if version != own and (path := next(working, None)):
+        candidates = [Path(sys.executable)] if version == own else _candidates(version)
+        if path := next((path for path in candidates if _is(path, version)), None):
             here[version] = path
     return here
 

@@ -52,7 +52,7 @@ def _dependencies() -> list[str]:
     except metadata.PackageNotFoundError:
         return ["numpy", "scipy"]
     names = (re.match(r"[\w.-]+", line) for line in stated if not _OURS.search(line))
-    return [name for name in dict.fromkeys(found[0] for found in names if found) if name != "driftgp"]
+    return list(dict.fromkeys(found[0] for found in names if found))
 
 
 def version_of(package: str) -> str | None:

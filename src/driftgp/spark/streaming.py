@@ -62,7 +62,7 @@ def predict_stream(
 
 def states_of(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> DataFrame:
     """What a stopped stream has learned: the states of its buckets, by the folder of its checkpoint."""
-    _ = spark.streams  # starts what the reader of states asks for, and Spark before 4.3 starts only with a stream
+    _ = spark.streams  # before 4.3, Spark starts the service that the reader of states needs only with a stream
     stored = spark.read.format("statestore").option("stateVarName", "bucket").load(os.fspath(checkpoint))
     return stored.select("key.bucket", "value.*")
 
