@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from driftgp.defaults import LONGEST, Effort, Support, recommended
+from driftgp.defaults import LONGEST, Effort, Support, check_effort, recommended
 from driftgp.model import Layout, Model, State
 
 FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
@@ -91,6 +91,10 @@ class Default:
     gaps: bool = True
     effort: Effort = "medium"
     support: Support = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse what no row could mend."""
+        check_effort(self.effort)
 
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
         """The default for a stream of which nothing is known."""

@@ -81,8 +81,7 @@ def recommended(
     >>> bool(abs(model.predict(state, X[50:51]).mean[0] - y[50]) < 10)
     True
     """
-    if effort not in get_args(Effort):
-        raise ValueError(f'effort must be "low", "medium" or "high"; got {effort!r}')
+    check_effort(effort)
     X, y = checked_batch(X, y, gaps=True)
     D = X.shape[1]
     T, M = sizes(y, D)
@@ -111,6 +110,12 @@ def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
         return {"low": found.low, "high": found.high, "slack": slack, "leak": _LEAK} if found.bounded else None
     bounds = (0.0, None) if support == "positive" else support
     return None if bounds == (None, None) else {"low": bounds[0], "high": bounds[1], "slack": slack}
+
+
+def check_effort(effort: str) -> None:
+    """Refuse an effort that there is not."""
+    if effort not in get_args(Effort):
+        raise ValueError(f'effort must be "low", "medium" or "high"; got {effort!r}')
 
 
 def _agps(inputs: int, window: int, inducing: int, effort: Effort) -> list[Model]:

@@ -13,6 +13,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     The bytes go to a temporary file beside it, reach the disk, and then take the name in one step.
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to: make it first")
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
