@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from driftgp import checkpoint, cli
+from driftgp import Online, checkpoint, cli
 from driftgp.alarms import KINDS
 from driftgp.data import predictions
 from driftgp.data.rows import csv_rows, open_rows
@@ -654,6 +654,18 @@ def test_inspect_says_what_a_run_has_come_to(file, tmp_path):
     assert facts["scored"] == facts["run_predicted"] == 52
     assert (tmp_path / "health.png").read_bytes().startswith(PNG)
     assert "rows read" in CliRunner().invoke(cli.app, ["inspect", "run.ckpt"]).stdout
+
+
+def test_inspect_says_what_a_saved_model_has_learned(tmp_path):
+    online = Online()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        online.update({"temp": rng.normal(), "wind": rng.normal()}, rng.normal())
+    online.save(tmp_path / "online.ckpt")
+    shown = CliRunner().invoke(cli.app, ["inspect", str(tmp_path / "online.ckpt")]).stdout
+    assert "temp, wind" in shown
+    assert "member 1" in shown
+    assert "AGP: weight: " in shown
 
 
 def test_inspect_and_run_tell_of_the_same_alarms(tmp_path):

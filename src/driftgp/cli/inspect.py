@@ -14,6 +14,7 @@ from driftgp.cli.console import Column
 from driftgp.cli.options import Picture
 
 if TYPE_CHECKING:
+    from driftgp.model import State
     from driftgp.runner.lane import Lane
     from driftgp.runner.run import Saved
 
@@ -73,7 +74,7 @@ OF_A_MEMBER = (  # on screen
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="File that --checkpoint wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="File that --checkpoint or Online.save wrote.")],
     group: Annotated[str | None, typer.Option(help="Series to look at.", show_default="most alarms")] = None,
     plot: Picture = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
@@ -112,7 +113,6 @@ def _chosen(saved: Saved, group: str | None) -> str:
 
 
 def _facts(saved: Saved, key: str) -> dict[str, Any]:
-    from driftgp.diagnostics import describe, importance
     from driftgp.runner.naive import NAMES, labels_of
 
     lane = saved.lanes[key]
@@ -123,17 +123,24 @@ def _facts(saved: Saved, key: str) -> dict[str, Any]:
     facts |= {f"run_{name}": value for name, value in summary if name not in unknown}
     if lane.model is None or lane.state is None:
         return facts | {"model": "not started", "warmup_rows": len(lane.batch)}
-    names = list(lane.features.names)
-    about = describe(lane.model, lane.state)
-    for counts in {"filled", "limited"} & set(about):
-        about[counts] = {name: count for name, count in zip(names, about[counts], strict=True) if count}
-    shares = dict(zip(names, importance(lane.state).tolist(), strict=True))
-    known = not any(map(math.isnan, shares.values()))
-    learned = _named(lane.model.summary(lane.state), names)
-    members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
     last = lane.alarms.last
     facts |= {"evidence": lane.alarms.evidence, "since_alarm": None if last is None else lane.alarms.rows - last}
-    facts |= {"inputs": names, "unit_of_time": _unit(saved, lane)}
+    facts |= {"unit_of_time": _unit(saved, lane)}
+    return facts | _of_state(lane.state, list(lane.features.names))
+
+
+def _of_state(state: State, names: list[str]) -> dict[str, Any]:
+    """What a model has learned, with its inputs by their names."""
+    from driftgp.diagnostics import describe, importance
+
+    about = describe(state.model, state)
+    for counts in {"filled", "limited"} & set(about):
+        about[counts] = {name: count for name, count in zip(names, about[counts], strict=True) if count}
+    shares = dict(zip(names, importance(state).tolist(), strict=True))
+    known = not any(map(math.isnan, shares.values()))
+    learned = _named(state.model.summary(state), names)
+    members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
+    facts: dict[str, Any] = {"inputs": names}
     facts |= {"importance": dict(sorted(shares.items(), key=lambda item: -item[1]))} if known else {}
     return facts | about | learned | ({"members": members} if members else {})
 
@@ -157,16 +164,28 @@ def _unit(saved: Saved, lane: Lane) -> str:
 
 
 def _model_checkpoint(data: bytes, plot: Path | None, *, as_json: bool) -> None:
-    """Without the program that made it, the settings are all that a model's own checkpoint tells."""
+    """What a model has learned; of one with a part of somebody's own, the settings are all that can be told."""
     from driftgp.checkpoint import peek
 
     if plot is not None:
-        raise ValueError("this is the checkpoint of a model, not of a run: it has settings to show, but no picture")
-    facts = peek(data)
+        raise ValueError("this is the checkpoint of a model, not of a run: it has no picture to show")
+    stored, learned = peek(data), _learned(data)
     if as_json:
-        print(json.dumps(_without_nan(facts), indent=2, allow_nan=False))
+        print(json.dumps(_without_nan(stored | {"learned": learned}), indent=2, allow_nan=False))
     else:
-        _print(facts, title="checkpoint of a model")
+        _print(learned or stored, title="checkpoint of a model")
+
+
+def _learned(data: bytes) -> dict[str, Any] | None:
+    """What a checkpoint of a model and its state tells, such as `Online.save` writes; None if it cannot be rebuilt."""
+    from driftgp import Online, engine
+
+    try:
+        online = Online.from_bytes(data)
+    except ValueError:
+        return None
+    state = online.state
+    return {"engine": engine.describe(state.model)} | _of_state(state, [*online.inputs])
 
 
 def _print(facts: dict[str, Any], title: str) -> None:
@@ -187,7 +206,7 @@ def _short(value: Any) -> str:
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.5g}"
     if isinstance(value, dict):
-        return _first_of([f"{name.replace('_', ' ')} {_short(part)}" for name, part in value.items() if name != "is"])
+        return _first_of([f"{name.replace('_', ' ')}: {_short(part)}" for name, part in value.items() if name != "is"])
     if isinstance(value, list):
         return _first_of([_short(part) for part in value])
     return "–" if value is None else str(value)
