@@ -100,8 +100,8 @@ wheels: $(WHEELS_VENV)/.made ## the sdist and a wheel for each platform into dis
 check-wheels: $(WHEELS_VENV)/.made ## look into each file of dist/, install and run what this machine can run
 	$(WHEELS_VENV)/bin/python -m tools.check_wheels $(ARGS)
 
-# Packages of Debian 12, with its Python. Those of other systems are unpacked into a folder and not installed: some programs take a system that
-# has musl's loader for one without glibc.
+# Packages of Debian 12, with its Python. Those of other systems are unpacked into a folder and not installed: some programs
+# take a system that has musl's loader for one without glibc.
 EMULATED := .cache/emulated
 ARM64 := python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 libexpat1 libffi8 libgcc-s1 libstdc++6 zlib1g
 emulators: ## on Debian 12, as root: what make check-wheels runs other platforms' libraries with

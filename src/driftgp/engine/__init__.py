@@ -85,9 +85,10 @@ def describe(model: Contract) -> str:
         raise TypeError(f"model must be a model, such as AGP() or the model of an Online that has begun; got {model!r}")
     if model.engine(1, 1) is not None:
         return "scan: the model brings an engine of its own"
-    choice, found = _choice(), native.describe(model)
+    choice = _choice()
     if choice == "reference":
         return "reference: DRIFTGP_ENGINE asks for it"
+    found = native.describe(model)
     if choice == "native" and not found.startswith("native"):
         return f"none: DRIFTGP_ENGINE asks for the native one, and there is only the {found}"
     return found
