@@ -194,11 +194,6 @@ class Online:
         >>> prediction.mean.shape
         (500,)
         """
-        if np.ndim(X) == 1 and len(X) == np.size(y) > 1 and frames.table(X) is None:
-            raise ValueError(
-                f"X must have a row for each target; got one dimension of {len(X)} numbers: for one input per row, use "
-                f"np.reshape(X, (-1, 1)), or X.to_frame() of a series"
-            )
         made, source = self._take(X, y, elapsed, asked=True)
         if not made:
             raise ValueError("X must have at least one row to predict for; got none")
@@ -264,6 +259,11 @@ class Online:
         with self._lock:
             begins = self._state is None or self._buffer is not None
             read, intake = self._intake.read(x, grow=self._growing(warm=warm) if begins else None)
+            if asked and read.before is None and read.codes.ndim == 1 and len(read.codes) == np.size(y) > 1:
+                raise ValueError(
+                    f"X must have a row for each target; got one dimension of {len(read.codes)} numbers: for one input "
+                    "per row, use np.reshape(X, (-1, 1)), or X.to_frame() of a series"
+                )
             spans, intake = intake.elapsed(read, elapsed)
             X = intake.expanded(read.codes)
             layout = self._layout_for(X, y) if begins else self._layout

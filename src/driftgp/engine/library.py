@@ -79,7 +79,7 @@ class Library:
             if interface != INTERFACE:
                 raise NoLibrary(path, OTHER_VERSION, f"its interface is {interface}, not {INTERFACE}")
             self._bind(loaded)
-        except (OSError, AttributeError, UnicodeDecodeError) as error:  # the last: the system's own words are damaged
+        except (OSError, AttributeError, UnicodeDecodeError) as error:  # a damaged library's message may be no text
             raise NoLibrary(path, f"cannot be loaded; it may be for another system or processor ({error})") from error
 
     def _bind(self, loaded: ctypes.CDLL) -> None:
