@@ -23,7 +23,8 @@ from driftgp.model import Layout, Model, State
 from driftgp.settings_json import model_of, portrait
 
 VERSION = 2
-_ENVELOPE = Envelope("checkpoint", b"\x89driftgp", VERSION, largest_header=1 << 26)
+MAGIC = b"\x89driftgp"
+_ENVELOPE = Envelope("checkpoint", MAGIC, VERSION, largest_header=1 << 26)
 
 
 class Restored(NamedTuple):

@@ -27,13 +27,22 @@ class Column:
     values: Any  # N floats, NaN where missing; of text: N of str or None; times and spans are in microseconds
     categories: tuple[str, ...] = ()  # of text: those that the column declares, whether or not they occur
     zoned: bool = False  # of times: whether they have a time zone
+    wall: Any = None  # of times with a zone: the same by the clock on the wall
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def head(self, rows: int) -> "Column":
-        """The same for the first rows."""
-        return replace(self, values=self.values[:rows])
+    def rows(self, some: np.ndarray) -> "Column":
+        """The same for some of the rows, by their numbers."""
+        values = [self.values[i] for i in some.tolist()] if isinstance(self.values, list) else self.values[some]
+        return replace(self, values=values, wall=None if self.wall is None else self.wall[some])
+
+    @property
+    def clock(self) -> np.ndarray:
+        """Times as the clock on the wall had them, in microseconds; NaN where the values are no times."""
+        if self.kind != "times":
+            return np.full(len(self), np.nan)
+        return np.asarray(self.values if self.wall is None else self.wall, np.float64)
 
     @property
     def empty(self) -> bool:
@@ -56,10 +65,12 @@ class Source(NamedTuple):
 
     backend: Any  # narwhals' name of the library
     index: Any = None  # of a pandas frame
+    seen: Any = None  # what else is known of rows that were evaluated
 
     def taken(self, rows: Any) -> "Source":
         """The same for some of the rows."""
-        return self if self.index is None else self._replace(index=self.index[rows])
+        index = None if self.index is None else self.index[rows]
+        return self._replace(index=index, seen=None if self.seen is None else self.seen.taken(rows))
 
 
 class Table(NamedTuple):
@@ -105,10 +116,10 @@ def targets(y: Any) -> Any:
         return y
     found = _frame(y) if hasattr(type(y), "columns") else None
     if found is not None:
-        columns = [_numbers(column, "y") for column in found.columns.values()]
+        columns = [numbers(column, "y") for column in found.columns.values()]
         return np.column_stack(columns)
     if hasattr(y, "to_numpy") and hasattr(y, "name"):
-        return _numbers(
+        return numbers(
             _series("y" if y.name is None else str(y.name), _narwhals().from_native(y, series_only=True)), "y"
         )
     return y
@@ -151,7 +162,7 @@ def times(name: str, values: Any) -> Column | None:
 def made(columns: Mapping[str, np.ndarray], source: Source | None, backend: str | None) -> Any:
     """A frame with these columns: of the library and with the index that the rows came with, or of a named library."""
     if backend is None:
-        backend = _installed() if source is None else source.backend
+        backend = _installed() if source is None or source.backend is None else source.backend
     frame = _narwhals().from_dict(dict(columns), backend=backend).to_native()
     if source is not None and source.index is not None and hasattr(frame, "set_index"):
         frame.index = source.index
@@ -208,7 +219,10 @@ def _of_times(name: str, values: Sequence[Any]) -> Column:
     zoned = {_zoned(value) for value in values if not _missing(value)}
     if len(zoned) > 1:
         raise ValueError(f"column {name!r} must have times all with a time zone, or all without one; got both")
-    return Column(name, "times", np.array([_moment(value) for value in values]), zoned=True in zoned)
+    wall = None
+    if True in zoned:
+        wall = np.array([_moment(value if _missing(value) else value.replace(tzinfo=None)) for value in values])
+    return Column(name, "times", np.array([_moment(value) for value in values]), zoned=True in zoned, wall=wall)
 
 
 def _zoned(value: Any) -> bool:
@@ -278,7 +292,11 @@ def _series(name: str, series: Any) -> Column:
         return Column(name, "text", _of_text(name, series.to_list()).values, declared)
     if dtype in (nw.Datetime, nw.Date):
         zoned = getattr(dtype, "time_zone", None) is not None
-        return Column(name, "times", np.asarray(series.dt.timestamp("us").cast(nw.Float64).to_numpy()), zoned=zoned)
+        values, wall = (
+            np.asarray(each.dt.timestamp("us").cast(nw.Float64).to_numpy(), np.float64)
+            for each in (series, series.dt.replace_time_zone(None) if zoned else series)
+        )
+        return Column(name, "times", values, zoned=zoned, wall=wall if zoned else None)
     if dtype == nw.Duration:
         return Column(name, "spans", _microseconds(series.to_numpy()))
     return _of_values(name, series.to_list())
@@ -289,7 +307,7 @@ def _microseconds(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnat(values), np.nan, values.astype(f"{values.dtype.kind}8[us]").astype(np.int64))
 
 
-def _numbers(column: Column, argument: str) -> np.ndarray:
+def numbers(column: Column, argument: str) -> np.ndarray:
     if column.kind != "numbers":
         shown = next((value for value in column.values if value is not None), None)
         raise ValueError(

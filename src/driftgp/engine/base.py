@@ -34,11 +34,17 @@ class Engine(Protocol):
         y: np.ndarray | None = None,
         elapsed: np.ndarray | None = None,
         X_next: np.ndarray | None = None,
+        issued: np.ndarray | None = None,
+        known_at: np.ndarray | None = None,
     ) -> np.ndarray:
         """Predict each row before it is learned from; without y nothing is learned.
 
         With `X_next` each row is learned from first, and then the row of X_next is predicted. Returns one forecast per
         row. A step happens or does not: an interrupt leaves each state after some whole number of its rows.
+
+        A row is learned from together with the forecast that was issued for it. Where that is not the one of the row
+        before, `known_at` says for each of the N rows where it is: i for the forecast of an earlier row i here, N + i
+        for `issued[i]`, −1 where there is none and the state's own forecast is taken.
         """
 
     def single(self, record: np.ndarray) -> "Single":

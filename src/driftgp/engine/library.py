@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftgp.records import Entry
 
-INTERFACE = 5  # DRIFTGP_INTERFACE
+INTERFACE = 6
 NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, "libdriftgp.so")
 # Builds for one kind of processor each, in the order of driftgp.h; the first is the one that suits this processor.
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")
@@ -46,6 +46,8 @@ class Rows(ctypes.Structure):
         ("next", ctypes.c_void_p),
         ("forecasts", ctypes.c_void_p),
         ("known", ctypes.c_void_p),
+        ("known_at", ctypes.c_void_p),
+        ("room", ctypes.c_int64),
         ("first", ctypes.c_int64),
         ("seconds", ctypes.c_double),
         ("done", ctypes.c_int64),

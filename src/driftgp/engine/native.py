@@ -71,6 +71,8 @@ class NativeEngine:
         y: np.ndarray | None = None,
         elapsed: np.ndarray | None = None,
         X_next: np.ndarray | None = None,
+        issued: np.ndarray | None = None,
+        known_at: np.ndarray | None = None,
     ) -> np.ndarray:
         """Predict each row before it is learned from: see `Engine.run`. Rows of many states are shared by all cores."""
         N = len(X)
@@ -83,20 +85,28 @@ class NativeEngine:
         for name, given, shape in (("y", y, (N, self.outputs)), ("elapsed", elapsed, (N,)), ("next", X_next, X.shape)):
             if given is not None:
                 arrays[name] = _floats("X_next" if name == "next" else name, given, shape)
-        made = np.empty(N, self.forecast_dtype)
+        before = 0 if issued is None else len(issued)
+        made = np.empty(N + before, self.forecast_dtype)
+        if issued is not None:
+            made[N:] = issued
         pointers = {name: _address(array) for name, array in arrays.items()} | {"forecasts": _address(made)}
+        if known_at is not None:
+            places = _wholes("known_at", known_at)
+            if places.shape != (N,) or np.any((places >= np.arange(N)) & (places < N)) or np.any(places >= N + before):
+                raise ValueError(f"known_at must name earlier rows or forecasts that were issued; got {known_at}")
+            arrays["known_at"], pointers["known_at"], pointers["room"] = places, _address(places), N + before
         state = self._records("states", states, (len(states),), written=y is not None)
-        stop, places, bounds = threading.Event(), (_address(slots), _address(ends)), [0, *ends.tolist()]
+        stop, own_places, bounds = threading.Event(), (_address(slots), _address(ends)), [0, *ends.tolist()]
 
         def work(begin: int, end: int) -> None:
-            own = {"slots": places[0] + 8 * begin, "ends": places[1] + 8 * begin, "count": end - begin}
+            own = {"slots": own_places[0] + 8 * begin, "ends": own_places[1] + 8 * begin, "count": end - begin}
             rows = Rows(states=state, first=bounds[begin], seconds=_PIECE, **own, **pointers)
             while rows.first < bounds[end] and not stop.is_set():
                 self.library.check(self.library.run(self.address, ctypes.byref(rows)))
                 rows.first = rows.done
 
         _together(work, _shares(slots, ends), stop)
-        return made
+        return made[:N]
 
     def single(self, record: np.ndarray) -> "NativeSingle":
         """The quickest way to hand rows in one at a time, for one record of shape ()."""

@@ -31,25 +31,32 @@ class ReferenceEngine:
         y: np.ndarray | None = None,
         elapsed: np.ndarray | None = None,
         X_next: np.ndarray | None = None,
+        issued: np.ndarray | None = None,
+        known_at: np.ndarray | None = None,
     ) -> np.ndarray:
         """Predict and learn: see `Engine.run`."""
-        made = np.empty(len(X), self.forecast_dtype)
+        N = len(X)
+        made = np.empty(N + (0 if issued is None else len(issued)), self.forecast_dtype)
+        if issued is not None:
+            made[N:] = issued
         for slot, begin, end in spans(slots, ends):
             one = self.single(states[slot : slot + 1].reshape(()))
             known: np.ndarray | None = None
             for i in range(begin, end):
+                if known_at is not None:
+                    known = made[known_at[i] : known_at[i] + 1].copy() if known_at[i] >= 0 else None
                 if y is None or elapsed is None:
                     made[i] = one.predict(X[i])[0]
                 elif X_next is None:
-                    known = one.predict(X[i])
+                    known = one.predict(X[i]) if known is None or known_at is None else known
                     made[i] = known[0]
                     one.learn(X[i], y[i], float(elapsed[i]), known)
                 else:
-                    seen = known is not None and X[i].tobytes() == X_next[i - 1].tobytes()
-                    one.learn(X[i], y[i], float(elapsed[i]), known if seen else None)
+                    asked = known_at is not None or (known is not None and X[i].tobytes() == X_next[i - 1].tobytes())
+                    one.learn(X[i], y[i], float(elapsed[i]), known if asked else None)
                     known = one.predict(X_next[i])
                     made[i] = known[0]
-        return made
+        return made[:N]
 
     def single(self, record: np.ndarray) -> "ReferenceSingle":
         """Rows one at a time."""

@@ -140,6 +140,9 @@ class Prediction(abc.ABC):
             columns[f"low{which}"], columns[f"high{which}"] = self.interval(one)
         if len(self.shape) == 2:
             columns = {f"{name} {i}": values[:, i] for i in range(self.shape[1]) for name, values in columns.items()}
+        seen = None if self.source is None else self.source.seen
+        if seen is not None:
+            columns = {**seen.before(), **columns, **seen.after()}
         return frames.made({name: np.atleast_1d(values) for name, values in columns.items()}, self.source, library)
 
     @property

@@ -37,9 +37,11 @@ class Forecast(Prediction):
     ((2,), (2,))
     """
 
-    __slots__ = ("_law", "_solve", "flat", "model", "records", "source")
+    __slots__ = ("_law", "_solve", "flat", "generation", "model", "records", "source")
 
-    def __init__(self, model: Lawful, records: np.ndarray, flat: bool, solve: Solve | None = None) -> None:
+    def __init__(
+        self, model: Lawful, records: np.ndarray, flat: bool, solve: Solve | None = None, generation: int = 0
+    ) -> None:
         """Take N records of the model's layout.
 
         Args:
@@ -47,8 +49,9 @@ class Forecast(Prediction):
             records: of shape N.
             flat: whether a target is a plain number, so that arrays have shape N instead of N×1.
             solve: an engine's own `from_normal`, where it has one.
+            generation: which of the models of a stream it is, if it had several.
         """
-        self.model, self.records, self.flat = model, records, flat
+        self.model, self.records, self.flat, self.generation = model, records, flat, generation
         self._solve = solve
         self._law: Prediction | None = None
         self.source: Source | None = None  # where the rows came from, if that was a frame
@@ -81,7 +84,7 @@ class Forecast(Prediction):
     def rows(self, index: slice | ArrayLike) -> "Forecast":
         """Forecasts at some of the points: a slice, numbers or a mask of rows."""
         chosen = row_index(index)
-        some = Forecast(self.model, self.records[chosen], self.flat, self._solve)
+        some = Forecast(self.model, self.records[chosen], self.flat, self._solve, self.generation)
         some.source = self.source and self.source.taken(chosen)
         return some
 
@@ -142,7 +145,7 @@ class Forecast(Prediction):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are the model and the numbers: an engine belongs to its process."""
-        return _restored, (self.model, self.records, self.flat)
+        return _restored, (self.model, self.records, self.flat, self.generation)
 
 
 @lru_cache(maxsize=64)
@@ -154,5 +157,5 @@ def _ends(level: float) -> np.ndarray:
     return np.array([-z, z])
 
 
-def _restored(model: Lawful, records: np.ndarray, flat: bool) -> Forecast:
-    return Forecast(model, records, flat=flat)
+def _restored(model: Lawful, records: np.ndarray, flat: bool, generation: int) -> Forecast:
+    return Forecast(model, records, flat, None, generation)

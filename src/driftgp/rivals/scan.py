@@ -41,6 +41,8 @@ class ScanEngine:
         y: np.ndarray | None = None,
         elapsed: np.ndarray | None = None,
         X_next: np.ndarray | None = None,
+        issued: np.ndarray | None = None,  # noqa: ARG002 (a rival learns from rows alone)
+        known_at: np.ndarray | None = None,  # noqa: ARG002
     ) -> np.ndarray:
         """Predict and learn: see `Engine.run`."""
         made = np.empty(len(X), self.forecast_dtype)

@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* Changes with anything that Python and C++ have to agree on. */
-#define DRIFTGP_INTERFACE 5
+#define DRIFTGP_INTERFACE 6
 
 enum { DRIFTGP_OK = 0, DRIFTGP_UNKNOWN = 1, DRIFTGP_INVALID = 2, DRIFTGP_NO_MEMORY = 3 };
 enum { DRIFTGP_STATE = 0, DRIFTGP_FORECAST = 1 };
@@ -56,8 +56,11 @@ typedef struct {
     const double *y;         /* rows×P, or NULL where nothing is learned */
     const double *elapsed;   /* rows, or NULL where nothing is learned */
     const double *next;      /* rows×D, or NULL */
-    void *forecasts;         /* rows records, or NULL where no prediction is wanted */
+    void *forecasts;         /* rows records, or NULL where no prediction is wanted; with `known_at` more may follow */
     const void *known;       /* one forecast of the first row, if it is known already, or NULL */
+    const int64_t *known_at; /* rows, or NULL: which of `forecasts` was issued for each row, one of an earlier row or one
+                                after all rows, or −1; where it is given, `known` is not read */
+    int64_t room;            /* with `known_at`: how many records `forecasts` has */
     int64_t first;           /* row to begin with */
     double seconds;          /* stop after the row during which this time has passed; 0: never */
     int64_t done;            /* set: the row to go on with, or the number of rows if all are done */

@@ -131,6 +131,7 @@ class Model final : public driftgp_model {
             for (; row < rows.ends[i]; rows.done = ++row) {
                 if (row > rows.first && deadline.passed()) return;
                 Lease lease(memory);
+                if (rows.known_at) known = rows.known_at[row] < 0 ? nullptr : place(rows, rows.known_at[row]);
                 if (rows.next) known = learn_then_predict(rows, record, row, rows.ends[i], known, memory);
                 else predict_then_learn(rows, record, row, known, memory), known = nullptr;
             }
@@ -149,6 +150,10 @@ class Model final : public driftgp_model {
         if (last > rows.first && (!rows.states || !rows.x)) throw std::invalid_argument("rows must have states and x");
         if (!rows.y != !rows.elapsed || (rows.next && !rows.y))
             throw std::invalid_argument("rows to learn from must have both y and elapsed, and next only belongs to these");
+        if (!rows.known_at) return;
+        if (!rows.forecasts || rows.room < last) throw std::invalid_argument("known_at needs forecasts");
+        for (int64_t row = rows.first; row < last; row++)
+            if (rows.known_at[row] >= rows.room) throw std::invalid_argument("known_at must lie among the forecasts");
     }
     // Where the forecast of a row goes, or nullptr.
     double *place(const driftgp_rows &rows, int64_t row) const {

@@ -1,0 +1,345 @@
+"""Many streams as one object: a model for every key, each as if it were alone."""
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from driftgp import checks, frames
+from driftgp.defaults import Effort, Support
+from driftgp.files import write_atomically
+from driftgp.frames import Column
+from driftgp.model import Model, State, checked_batch
+from driftgp.online import Online, refuse_half_life, start_of
+from driftgp.predictions import Prediction
+from driftgp.stream import keys as naming
+from driftgp.stream import store
+from driftgp.stream.begin import Given
+from driftgp.stream.evaluation import with_rows
+from driftgp.stream.keys import Key
+from driftgp.stream.runtime import Block, Streams
+from driftgp.stream.settings import Missing, Others, Settings, settings
+
+__all__ = ["Fleet", "Key"]
+
+_KIND = "fleet"
+
+
+class Fleet:
+    """A model for every key, each as if it were alone.
+
+    A key is there from the first row that it is updated with; it begins by itself, as an `Online` does. Rows of one key
+    are taken in the order in which they stand. The compiled engine uses all the cores that the process may use. Several
+    threads may share a fleet: their calls take turns. An interrupted call leaves each key after some whole number of its
+    rows; how many is not known, so go on from a fleet that was saved.
+
+    >>> fleet = Fleet()
+    >>> fleet.update(["north", "south", "north"], [[0.0], [0.0], [1.0]], [510.0, 95.0, 512.0])
+    >>> fleet.predict(["south", "north"], [[1.0], [2.0]]).mean.shape
+    (2,)
+    >>> fleet.keys
+    ['north', 'south']
+
+    A table that has the keys and the targets in columns needs no other argument:
+
+    >>> rows = [{"zone": zone, "mw": 100.0 + hour} for hour in range(20) for zone in ("CT", "ME")]
+    >>> fleet = Fleet(key="zone", target="mw", lags=2, effort="low")
+    >>> fleet.evaluate(rows).mean.shape
+    (40,)
+    >>> fleet["CT"]
+    <Online: CarryForward(Guarded(Calibrated(Standardize(Within(Bank(AGP, Anchored, Lagged, Persistence)))))), 2 inputs, 380 rows until the model is chosen>
+    """
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        *,
+        key: str | None = None,
+        target: str | None = None,
+        time: str | None = None,
+        features: Iterable[str] | None = None,
+        known: Iterable[str] = (),
+        others: Others = "late",
+        lags: int | Iterable[int] = (),
+        calendar: bool | str | Iterable[str] = (),
+        holidays: str | Iterable[Any] = (),
+        horizon: int = 1,
+        effort: Effort = "medium",
+        support: Support = "auto",
+        level: float = 0.95,
+        missing: Missing = "carry",
+        half_life: Any = None,
+    ) -> None:
+        """Begin without keys.
+
+        Args:
+            model: of every key, wrappers included. None for the default, which each key chooses by its first rows.
+            key: name of the column that has the keys, in tables; None where they come by themselves.
+            target: as in `Online`, and so are all that follow.
+            time: name of the column of times.
+            features: columns that are known with their row.
+            known: columns that are known ahead of time.
+            others: what becomes of the other columns of a table with a target.
+            lags: past targets that are inputs.
+            calendar: cycles of the calendar that are inputs.
+            holidays: dates, or the code of a country.
+            horizon: rows from a forecast to the last row whose target is known.
+            effort: of the default model: "low" for thousands of keys.
+            support: of its targets.
+            level: of the intervals in `to_frame` and `scores`.
+            missing: what becomes of rows with a blank input.
+            half_life: refused: see `Online`.
+        """
+        if model is not None and (effort, support) != ("medium", "auto"):
+            raise ValueError("effort and support belong to the default model: leave them out, or leave out the model")
+        refuse_half_life(half_life)
+        chosen = settings(
+            key=key,
+            target=target,
+            time=time,
+            features=features,
+            known=known,
+            others=others,
+            lags=lags,
+            calendar=calendar,
+            holidays=holidays,
+            horizon=horizon,
+            effort=effort,
+            support=support,
+            level=level,
+            missing=missing,
+        )
+        self._adopt(Streams(chosen, start_of(chosen, model)))
+
+    def _adopt(self, streams: Streams) -> None:
+        streams.outspoken = False
+        self._streams = streams
+        self._lock = threading.RLock()
+
+    # ---- what it holds -----------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """What was said of its rows."""
+        return self._streams.settings
+
+    @property
+    def keys(self) -> list[Key]:
+        """Keys in the order of their coming."""
+        with self._lock:
+            return [key for key in self._streams.series if key is not None]
+
+    def __len__(self) -> int:
+        """How many keys there are."""
+        return len(self._streams.series)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._streams.series
+
+    def __getitem__(self, key: Key) -> Online:
+        """One key as an `Online` of its own, with all that is known of it."""
+        with self._lock:
+            self._known([key])
+            return Online.from_bytes(store.to_bytes("online", self._streams, [key], alone=True), self._given())
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the states take, in bytes."""
+        return self._streams.stacks.nbytes
+
+    def __repr__(self) -> str:
+        start = self._streams.start
+        model = start.model.outline if isinstance(start, Given) else f"the default, {self.settings.effort} effort"
+        return f"<Fleet of {len(self)} key{'s' * (len(self) != 1)}: {model}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are the model and the bytes."""
+        return _revived, (self._given(), self.to_bytes())
+
+    def state(self, key: Key) -> State:
+        """State of one key, a copy, as `Model` gives and takes it."""
+        with self._lock:
+            self._known([key])
+            seat = self._streams.series[key].seat
+            assert seat is not None  # noqa: S101
+            return seat.stack.state(seat.slot)
+
+    def model(self, key: Key) -> Model:
+        """The model of one key."""
+        return self.state(key).model
+
+    def times(self, keys: Iterable[Key]) -> np.ndarray:
+        """Time of the last row of each of these keys, a number or a date; NaN or NaT where none is known."""
+        with self._lock:
+            series = [self._streams.series.get(key) for key in naming.checked(keys)]
+            last = np.array([np.nan if one is None else one.clock.latest for one in series])
+            if not any(one is not None and one.clock.dated for one in series):
+                return last
+            known = ~np.isnan(last)
+            return np.where(known, np.where(known, last, 0).astype("datetime64[us]"), np.datetime64("NaT"))
+
+    def fresh(self) -> "Fleet":
+        """Return a fleet without keys that starts them as this one does."""
+        with self._lock:
+            streams = self._streams
+            other = Streams(streams.settings, streams.start)
+            other.common, other.outputs = streams.common, streams.outputs
+            if streams.planned is not None and streams.common is not None:
+                other.share(streams.planned, named=streams.named)
+                other.begun = True
+            return Fleet._of(other)
+
+    @classmethod
+    def _of(cls, streams: Streams) -> "Fleet":
+        fleet = cls.__new__(cls)
+        fleet._adopt(streams)
+        return fleet
+
+    # ---- predict and learn -------------------------------------------------------------------------------------------
+
+    def warm(self, X: Any, y: Any) -> None:
+        """Have keys that come from now on start from what `Model.init` makes of a batch X (N×D) and y (N or N×P)."""
+        with self._lock:
+            streams = self._streams
+            block = streams.read(X, learn=True)
+            targets = streams.targets(block, y)
+            rows, plain = checked_batch(block.codes, streams.plain_targets(targets), gaps=streams.start.gaps)
+            streams.start_from(streams.start.plan(rows, plain).model.init(rows, plain), block)
+
+    def predict(
+        self, keys: Any, X: Any = None, *, unknown: Literal["refuse", "start"] | None = None
+    ) -> Prediction:
+        """Distribution of new targets at the rows of X, N×D, each by the model of its key; nothing changes.
+
+        Args:
+            keys: the key of each row; or the rows, where these have their keys in the column `key`.
+            X: the rows.
+            unknown: what to do with a key that has had no row yet. "start" predicts as before the first row. "refuse"
+                raises a ValueError. By default it is refused unless `warm` has given the fleet a state to start from: a
+                cold model knows nothing, not even the size of the targets.
+        """
+        with self._lock:
+            block, listed = self._read(keys, X, learn=False)
+            if unknown is not None:
+                checks.choice("unknown", unknown, ("refuse", "start"))
+            new = [key for key in listed if key not in self._streams.series]
+            if new and not (unknown == "start" or (unknown is None and self._streams.common is not None)):
+                raise ValueError(
+                    f"keys must be those of the fleet; it has had no row of {new[0]!r} yet. Update the key first, give "
+                    f"new keys a state to start from with warm(X, y), or ask for a cold forecast with unknown='start'"
+                )
+            return self._streams.predict(block, listed)
+
+    def update(self, keys: Any, X: Any = None, y: Any = None, time: Any = None) -> None:
+        """Learn at once from rows X (N×D) and y (N or N×P), each by the model of its key.
+
+        Where y is NaN, time passes and nothing is learned.
+
+        Args:
+            keys: the key of each row, text or whole numbers; or the rows, where these have keys and targets in columns.
+            X: the rows.
+            y: the target of each row.
+            time: the time of each row, N: dates or numbers. It says how far apart a key's rows are, in units of the
+                typical step within it. Left out it is the column `time`, or the DatetimeIndex of X; without one, each
+                row is one step after the one before.
+        """
+        self._take(keys, X, y, time, at_once=True)
+
+    def evaluate(self, keys: Any, X: Any = None, y: Any = None, time: Any = None) -> Prediction:
+        """Predict each row before it is learned from, and return what was predicted.
+
+        Args:
+            keys: as in `update`.
+            X: the rows, N×D, or a frame.
+            y: the target of each row, N or N×P; NaN where there is none.
+            time: the time of each row, as in `update`.
+
+        >>> days = np.array(["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-05"], "datetime64[D]")
+        >>> fleet = Fleet()
+        >>> fleet.evaluate(["a", "b", "a", "b"], np.ones((4, 1)), [1.0, 2.0, 1.5, 2.5], time=days).mean.shape
+        (4,)
+        """
+        return self._take(keys, X, y, time, at_once=False)
+
+    def _take(self, keys: Any, X: Any, y: Any, time: Any, *, at_once: bool) -> Prediction:
+        if X is not None:
+            frames.same_index(X, y)
+        with self._lock:
+            block, listed = self._read(keys, X, learn=True, time=time)
+            naming.one_kind(listed[:1], self._streams.series)
+            targets = self._streams.targets(block, y)
+            made, flags = self._streams.take(block, targets, listed, at_once=at_once)
+            if made is None:
+                raise ValueError(f"X must have at least one row; got shape {block.codes.shape}")
+            return with_rows(made, block, targets, flags, self._streams, listed)
+
+    def _read(self, keys: Any, X: Any, *, learn: bool, time: Any = None) -> tuple[Block, list[Key]]:
+        """Rows and the key of each; refuses what does not fit."""
+        streams = self._streams
+        block = streams.read(keys if X is None else X, learn=learn)
+        if block.single:
+            raise ValueError("X must have shape N×D, or be a table, with a key for each row; got one row")
+        listed = naming.checked(streams.keys_of(block) if X is None else keys, len(block.codes))
+        if time is not None:
+            column = frames.times("time", time) or Column("time", "numbers", checks.real("time", frames.targets(time)))
+            if len(column) != len(block.codes):
+                raise ValueError(f"time must have {len(block.codes)} entries, one for each row of X; got {len(column)}")
+            block = block._replace(times=column, wall=column.clock)
+        return block, listed
+
+    def _known(self, keys: Iterable[Key]) -> list[Key]:
+        listed = naming.checked(keys)
+        unknown = [key for key in listed if key not in self._streams.series]
+        if unknown:
+            raise ValueError(f"keys must be those of the fleet; it has no {unknown[0]!r}")
+        return listed
+
+    def _given(self) -> Model | None:
+        start = self._streams.start
+        return start.model if isinstance(start, Given) else None
+
+    # ---- bytes -------------------------------------------------------------------------------------------------------
+
+    def evict(self, keys: Iterable[Key]) -> dict[Key, bytes]:
+        """Take keys out of the fleet and return the bytes of each, with which `admit` brings it back."""
+        with self._lock:
+            listed = list(dict.fromkeys(self._known(keys)))
+            evicted = {key: store.to_bytes(_KIND, self._streams, [key]) for key in listed}
+            for key in listed:
+                self._streams.remove(key)
+            return evicted
+
+    def admit(self, evicted: Mapping[Key, bytes] | bytes) -> None:
+        """Bring keys back; `evicted` is a mapping that `evict` gave, or all of a fleet's bytes."""
+        given = evicted.values() if isinstance(evicted, Mapping) else [evicted]
+        with self._lock:
+            store.admit(_KIND, self._streams, [bytes(part) for part in given], self._given())
+
+    def to_bytes(self) -> bytes:
+        """All that is known of all keys, and of how new ones start, as bytes."""
+        with self._lock:
+            return store.to_bytes(_KIND, self._streams)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, model: Model | None = None) -> "Fleet":
+        """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
+        return cls._of(store.from_bytes(_KIND, data, model).streams)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fleet to the file at `path`, which at every moment is the old one or the new one."""
+        write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Fleet":
+        """Read what `save` wrote to `path`, in this process or another one; `model` as in `from_bytes`."""
+        try:
+            return cls.from_bytes(Path(path).read_bytes(), model)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+
+def _revived(model: Model | None, data: bytes) -> Fleet:
+    return Fleet.from_bytes(data, model)

@@ -1,0 +1,13 @@
+"""What a series knows: how its rows become inputs, its time, its beginning, its model's state, labels still to come.
+
+    plan      columns of any form → numbers, decided once, the same for all series of a fleet
+    derived   inputs that follow from the past and from the calendar
+    clock     time between rows, rows that come late, times that cannot be
+    begin     the first rows choose the model
+    series    one series: predicts, learns, waits for labels
+    stacks    the states of all series that have one model, in one array
+    runtime   many series: their rows in few calls of the engine
+    store     all of it as bytes, and back
+
+`Online` is one series, `Fleet` many; every other entry point calls these two.
+"""

@@ -1,0 +1,84 @@
+"""How a series begins: a model is at work from the first row on, and the first rows together choose which."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from driftgp.defaults import LONGEST, Effort, Support, check_effort, recommended
+from driftgp.model import Model
+
+FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
+
+
+class Choice(NamedTuple):
+    """A model, and how many of the first rows it warms up on; from the others it learns one after another."""
+
+    model: Model
+    warmup: int = 0
+
+
+class Start(Protocol):
+    """Which model a series gets."""
+
+    @property
+    def first(self) -> int:
+        """Rows that choose the model; 0 if there is no choice."""
+
+    @property
+    def gaps(self) -> bool:
+        """Whether inputs may be NaN."""
+
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
+        """The model until then, given an empty batch of the series' shapes."""
+
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
+        """The model for a series that begins with these rows, N×D and N (or N×P)."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A model that is given: there is nothing to choose."""
+
+    model: Model
+    first: int = 0
+
+    @property
+    def gaps(self) -> bool:
+        """Whether the model takes inputs that are NaN."""
+        return self.model.fills_gaps
+
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
+        """The model, cold."""
+        return Choice(self.model)
+
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
+        """The model, warmed up on the rows that are there."""
+        return Choice(self.model, len(X))
+
+
+@dataclass(frozen=True)
+class Default:
+    """The default model: `recommended` for the first rows.
+
+    It learns from its very first row on. A warm-up would fit its hyperparameters to a batch, and leave its intervals
+    uncalibrated until after it.
+    """
+
+    effort: Effort = "medium"
+    support: Support = "auto"
+    horizon: int = 1
+    first: int = FIRST
+    gaps: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what no row could mend."""
+        check_effort(self.effort)
+
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
+        """The default for a series of which nothing is known."""
+        return self.plan(X, y)
+
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
+        """The default for these rows."""
+        return Choice(recommended(X, y, horizon=self.horizon, effort=self.effort, support=self.support))

@@ -1,0 +1,87 @@
+"""What was predicted of rows, with the rows: their own times, keys, targets, and what was odd about each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftgp.frames import Source
+from driftgp.predictions import Prediction
+from driftgp.stream.runtime import Block, Streams
+
+
+def with_rows(
+    made: Prediction,
+    block: Block,
+    y: np.ndarray,
+    flags: dict[str, np.ndarray],
+    streams: Streams,
+    keys: list[Any] | None,
+) -> Prediction:
+    """A prediction that knows its rows, so that `to_frame` and `scores` can show them beside it."""
+    seen = Seen(
+        y=y if streams.outputs is not None else y[:, 0],
+        wall=block.wall,
+        flags=flags,
+        keys=None if keys is None else np.array(keys, object),
+        level=streams.settings.level,
+        horizon=streams.settings.horizon,
+        table=streams.settings.target is not None,
+        time=None if block.table is None or streams.settings.time is None else streams.settings.time,
+        at=None if block.times is None else np.asarray(block.times.values, np.float64),
+        dated=block.times is not None and block.times.kind == "times",
+        key=streams.settings.key,
+    )
+    source = Source(None) if block.source is None else block.source
+    whole: Any = made
+    whole.source = source._replace(seen=seen)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Rows that were predicted, N of them."""
+
+    y: np.ndarray  # N, or N×P
+    wall: np.ndarray  # N, the clock on the wall in microseconds; NaN without times
+    flags: dict[str, np.ndarray]  # N each
+    keys: np.ndarray | None
+    level: float
+    horizon: int
+    table: bool  # whether targets came in a column of the rows
+    time: str | None  # name of the column of times
+    at: np.ndarray | None  # N, times as numbers
+    dated: bool
+    key: str | None  # name of the column of keys
+
+    def taken(self, rows: Any) -> "Seen":
+        """The same for some of the rows."""
+        some: dict[str, Any] = {
+            name: None if value is None else value[rows]
+            for name, value in (("y", self.y), ("wall", self.wall), ("keys", self.keys), ("at", self.at))
+        }
+        flags = {name: value[rows] for name, value in self.flags.items()}
+        same = {name: getattr(self, name) for name in ("level", "horizon", "table", "time", "dated", "key")}
+        return Seen(flags=flags, **some, **same)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What was odd about each row, in words."""
+        rows: list[list[str]] = [[] for _ in self.wall]
+        for name, marked in self.flags.items():
+            for row in np.flatnonzero(marked).tolist():
+                rows[row].append(name)
+        return [" ".join(words) for words in rows]
+
+    def before(self) -> dict[str, Any]:
+        """Columns of the rows that stand before a forecast in a frame."""
+        columns: dict[str, Any] = {}
+        if self.table and self.time is not None and self.at is not None:
+            columns[self.time] = self.at.astype("datetime64[us]") if self.dated else self.at
+        if self.table and self.key is not None and self.keys is not None:
+            columns[self.key] = self.keys
+        return columns
+
+    def after(self) -> dict[str, Any]:
+        """Columns of the rows that stand after a forecast in a frame."""
+        return {"actual": self.y, "flags": np.array(self.remarks, object)} if self.table and self.y.ndim == 1 else {}

@@ -1,0 +1,408 @@
+"""From rows with names to numbers: the one encoding that every entry point uses.
+
+number, bool    one input; true is 1, false is 0; a blank, or a mark such as "NA" or "-", is missing
+yes and no      text of this kind alone is one input: 1, 0, or missing
+text            one input per category: 1 where the row has it, else 0. A blank has 0 in all of them, and so has a
+                category that was not among the first rows of its series, or is beyond the first 20
+nothing yet     one input, which is missing. The first value that comes decides whether the column holds numbers or text
+
+A fleet has one plan of columns. Each series has the categories that its own rows have shown.
+"""
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftgp import frames
+from driftgp.frames import Column, Table
+from driftgp.stream.settings import Settings
+
+MOST = 20  # categories of one column that have an input each
+_LABELS = 10_000  # different texts of one column that are told apart
+_UNSEEN = -1.0
+BLANK = frozenset({"", "na", "nan", "n/a", "#n/a", "null", "none", "-", "--"})
+YES, NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off"})
+
+Labels = dict[str, int]  # of a column of text: each text and its code
+Kind = Labels | bool  # True: numbers; False: nothing has come yet
+Categories = tuple[tuple[int, ...], ...]  # of a series: the codes of each column that have an input; () for numbers
+
+
+def input_name(column: str, category: str) -> str:
+    """What the input of a category is called.
+
+    >>> input_name("sky", "clear")
+    'sky = clear'
+    """
+    return f"{column} = {category}"
+
+
+class Plan(NamedTuple):
+    """The columns that are read from each row; a value that never changes.
+
+    >>> table = frames.table([{"temp": 20.5, "sky": "clear"}, {"temp": 18.0, "sky": "rain"}])
+    >>> plan = Plan.of(table, Settings())
+    >>> codes, plan = plan.read(table)
+    >>> codes.tolist()
+    [[20.5, 0.0], [18.0, 1.0]]
+    >>> encoder = plan.encoder(((), (0, 1)), ())
+    >>> encoder.names
+    ('temp', 'sky = clear', 'sky = rain')
+    >>> encoder.expanded(codes).tolist()
+    [[20.5, 1.0, 0.0], [18.0, 0.0, 1.0]]
+    """
+
+    names: tuple[str, ...]  # columns that are known with the row, then those that are known late
+    known: int  # how many of them are known with the row
+    kinds: tuple[Kind, ...]
+    beside: frozenset[str] = frozenset()  # columns that a row may have and that are no inputs: time, key, target
+
+    @classmethod
+    def of(cls, table: Table, settings: Settings) -> "Plan":
+        """The columns of a stream that begins with this table."""
+        beside = frozenset(name for name in (settings.target, settings.time, settings.key) if name is not None)
+        there = [name for name in table.columns if name not in beside]
+        asked = None if settings.features is None else (*settings.features, *settings.known)
+        if asked is None and settings.target is not None:
+            asked = settings.known
+        for name in asked or ():
+            if name not in table.columns:
+                raise ValueError(f"features has {name!r}, but there is no such column: there are {listed(table.columns)}")
+        known = there if asked is None else list(dict.fromkeys(asked))
+        rest = [name for name in there if name not in known]
+        if settings.target is None and rest:
+            beside |= set(rest)
+        late = rest if settings.target is not None and settings.others == "late" else []
+        if settings.target is not None and settings.others == "ignored":
+            beside |= set(rest)
+        late = [name for name in late if table.columns[name].kind in ("numbers", "text")]
+        beside |= {name for name in rest if name not in late}
+        names = (*known, *late)
+        if not names and not settings.derives:
+            raise ValueError(
+                "there are no inputs: name columns that are known with the row in features, or ask for lags or the "
+                "calendar"
+            )
+        return cls(names, len(known), (False,) * len(names), beside)
+
+    @property
+    def late(self) -> int:
+        """How many columns are known late."""
+        return len(self.names) - self.known
+
+    @property
+    def text(self) -> bool:
+        """Whether a column holds text, or may yet."""
+        return any(kind is not True for kind in self.kinds)
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def read(self, table: Table, *, learn: bool = True) -> tuple[np.ndarray, "Plan"]:
+        """Numbers as they are and texts by their codes, N×C, and the plan once these rows have come.
+
+        Args:
+            table: the rows; refused where columns are missing, new, or of another kind than before.
+            learn: whether new texts get a code. Without, columns that are known late need not be there.
+        """
+        self._check(table, learn=learn)
+        N = len(table)
+        codes, kinds = np.full((N, len(self.names)), np.nan), list(self.kinds)
+        for place, name in enumerate(self.names):
+            if not learn and place >= self.known:
+                continue
+            column = table.columns[name]
+            kind = _decided(column, kinds[place]) if learn else kinds[place]
+            if learn and isinstance(kind, dict):
+                kind = _grown(kind, column)
+            codes[:, place] = _coded(column, kind)
+            kinds[place] = kind
+        return codes, self if kinds == list(self.kinds) else self._replace(kinds=tuple(kinds))
+
+    def _check(self, table: Table, *, learn: bool) -> None:
+        needed = self.names if learn else self.names[: self.known]
+        missing = [name for name in needed if name not in table.columns]
+        if missing:
+            raise ValueError(
+                f"X must have the columns of the start; {listed(missing)} missing: it has {listed(table.columns)}"
+            )
+        unknown = [name for name in table.columns if name not in self.names and name not in self.beside]
+        if unknown:
+            raise ValueError(
+                f"X must have the columns of the start, {listed(self.names)}; {listed(unknown)} is new: leave it out"
+            )
+        for name in needed:
+            _usable(table.columns[name])
+
+    # ---- categories of one series ------------------------------------------------------------------------------------
+
+    def no_categories(self) -> Categories:
+        """Those of a series before its first row."""
+        return ((),) * len(self.names)
+
+    def new_at(self, known: Categories, codes: np.ndarray) -> int:
+        """The first of N rows that has a category which is new to a series, N if none has."""
+        first = len(codes)
+        for place, kind in enumerate(self.kinds):
+            if isinstance(kind, dict) and len(known[place]) < MOST:
+                column = codes[:first, place]
+                new = ~np.isnan(column) & (column >= 0.0) & ~np.isin(column, known[place])
+                first = int(new.argmax()) if new.any() else first
+        return first
+
+    def grown(self, known: Categories, row: np.ndarray) -> Categories:
+        """The categories of a series once this row (C) has come."""
+        grown = list(known)
+        for place, kind in enumerate(self.kinds):
+            code = row[place]
+            if isinstance(kind, dict) and code >= 0.0 and code not in known[place]:
+                if len(known[place]) < MOST:
+                    grown[place] = (*known[place], int(code))
+        return tuple(grown)
+
+    def encoder(self, categories: Categories, derived: tuple[str, ...], horizon: int = 1) -> "Encoder":
+        """From codes to the inputs of the model of a series; `derived` are names of inputs that follow the columns."""
+        texts = tuple(
+            tuple(label for label, code in kind.items() if code in known) if isinstance(kind, dict) else None
+            for kind, known in zip(self.kinds, categories, strict=True)
+        )
+        shown = tuple(
+            name if place < self.known else f"{name} ({horizon} before)" for place, name in enumerate(self.names)
+        )
+        ordered = tuple(
+            None if labels is None else tuple(sorted(labels, key=lambda text, p=place: categories[p].index(self.kinds[p][text])))  # type: ignore[index,misc]
+            for place, labels in enumerate(texts)
+        )
+        return _encoder(shown, ordered, categories, derived)
+
+    def together(self, other: "Plan") -> "Plan":
+        """One plan for series of both; refuses columns, or codes of texts, that contradict each other."""
+        if (self.names, self.known) != (other.names, other.known):
+            raise ValueError(f"columns must be {listed(self.names)}; got {listed(other.names)}")
+        kinds: list[Kind] = []
+        for name, one, two in zip(self.names, self.kinds, other.kinds, strict=True):
+            if isinstance(one, dict) and isinstance(two, dict):
+                longer, shorter = (one, two) if len(one) >= len(two) else (two, one)
+                if any(longer.get(label) != code for label, code in shorter.items()):
+                    raise ValueError(f"column {name!r} has other texts: {listed(one)} and {listed(two)}")
+                kinds.append(longer)
+            elif one is False or two is False or one == two:
+                kinds.append(two if one is False else one)
+            else:
+                raise ValueError(f"column {name!r} holds numbers in one and text in the other")
+        return self._replace(kinds=tuple(kinds))
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """What a file holds."""
+        kinds = [list(kind) if isinstance(kind, dict) else kind for kind in self.kinds]
+        return {"names": list(self.names), "known": self.known, "kinds": kinds, "beside": sorted(self.beside)}
+
+    @classmethod
+    def restored(cls, stored: dict[str, Any]) -> "Plan":
+        """Take back what `to_json` gave; refuses what it cannot have given."""
+        names, known, beside = tuple(map(_text, stored["names"])), stored["known"], frozenset(map(_text, stored["beside"]))
+        kinds = tuple(
+            {_text(label): code for code, label in enumerate(kind)} if isinstance(kind, list) else kind
+            for kind in stored["kinds"]
+        )
+        sound = all(kind in (True, False) or (isinstance(kind, dict) and len(kind) <= _LABELS) for kind in kinds)
+        if type(known) is not int or not 0 <= known <= len(names) or len(kinds) != len(names) or not sound:
+            raise ValueError("its columns and their kinds do not fit together")
+        return cls(names, known, kinds, beside)
+
+    def checked_categories(self, stored: Any) -> Categories:
+        """The categories of a series as a file has them."""
+        known = tuple(tuple(int(code) for code in codes) for codes in stored)
+        sizes = [len(kind) if isinstance(kind, dict) else 0 for kind in self.kinds]
+        if len(known) != len(sizes) or any(
+            len(set(codes)) != len(codes) or len(codes) > MOST or not all(0 <= code < size for code in codes)
+            for codes, size in zip(known, sizes, strict=True)
+        ):
+            raise ValueError("its categories are not those of its columns")
+        return known
+
+
+class Encoder:
+    """From codes to the inputs of a model, for one choice of categories.
+
+    Attributes:
+        names: what each input is.
+        plain: whether codes are inputs as they are.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[str, ...],
+        labels: tuple[tuple[str, ...] | None, ...],
+        categories: Categories,
+        derived: tuple[str, ...],
+    ) -> None:
+        """Take the columns, their texts (None for numbers) with the codes of these, and names of inputs after them."""
+        self.columns, self.labels, self.categories = columns, labels, categories
+        self.flags = tuple(bool(texts) and all(map(_is_flag, texts)) for texts in labels)  # type: ignore[arg-type]
+        names: list[str] = []
+        self.first: list[int] = []  # input of each column that is its first
+        for name, texts, flag in zip(columns, labels, self.flags, strict=True):
+            self.first.append(len(names))
+            names += [name] if not texts or flag else [input_name(name, text) for text in texts]
+        self.names = (*names, *derived)
+        self.width = len(self.names)
+        self.plain = all(texts is None for texts in labels)
+
+    def expanded(self, rows: np.ndarray) -> np.ndarray:
+        """The inputs N×D of rows N×R: codes of the columns, then what was derived."""
+        if self.plain:
+            return rows
+        N, C = len(rows), len(self.columns)
+        made = np.empty((N, self.width))
+        for place, (texts, flag, at) in enumerate(zip(self.labels, self.flags, self.first, strict=True)):
+            code = rows[:, place]
+            if texts is None:
+                made[:, at] = code
+            elif flag:
+                made[:, at] = np.nan
+                for text, own in zip(texts, self.categories[place], strict=True):
+                    made[code == own, at] = float(text.casefold() in YES)
+            elif texts:
+                made[:, at : at + len(texts)] = code[:, None] == np.array(self.categories[place])
+            else:
+                made[:, at] = np.nan
+        made[:, self.width - (rows.shape[1] - C) :] = rows[:, C:]
+        return made
+
+
+@lru_cache(maxsize=256)
+def _encoder(
+    columns: tuple[str, ...],
+    labels: tuple[tuple[str, ...] | None, ...],
+    categories: Categories,
+    derived: tuple[str, ...],
+) -> Encoder:
+    return Encoder(columns, labels, categories, derived)
+
+
+def _is_flag(label: str) -> bool:
+    return label.casefold() in YES or label.casefold() in NO
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+def _decided(column: Column, kind: Kind) -> Kind:
+    """What a column holds once these values have come."""
+    if kind is not False:
+        return kind
+    if column.kind == "numbers":
+        return not column.empty
+    labels = [label for label in _labels(column) if label is not None]
+    if not labels:
+        return False
+    refuse_unread(column.name, labels[0])
+    return {}
+
+
+def _grown(labels: Labels, column: Column) -> Labels:
+    new = [label for label in dict.fromkeys(_labels(column)) if label is not None and label not in labels]
+    if not new:
+        return labels
+    if len(labels) < MOST <= len(labels) + len(new):
+        warnings.warn(
+            f"column {column.name!r} holds text with more than {MOST} different values, such as {new[-1]!r}: the first "
+            f"{MOST} of a series have an input each, and the others none. Convert it to numbers or to times, group its "
+            f"values, or leave it out",
+            UserWarning,
+            stacklevel=2,
+        )
+    return labels | {label: len(labels) + i for i, label in enumerate(new[: _LABELS - len(labels)])}
+
+
+def _coded(column: Column, kind: Kind) -> np.ndarray:
+    if isinstance(kind, dict):
+        return np.array(
+            [np.nan if label is None else float(kind.get(label, _UNSEEN)) for label in _labels(column)], np.float64
+        )
+    if column.kind == "numbers":
+        return np.asarray(column.values, np.float64)
+    odd = next((value for value in _labels(column) if value is not None), None)
+    if odd is not None and kind is True:
+        raise ValueError(f"column {column.name!r} must hold numbers, as at the start; got {odd!r}")
+    return np.full(len(column), np.nan)
+
+
+def _labels(column: Column) -> list[str | None]:
+    """Values of a column of text; numbers that come in one are written out, and marks of what is missing are None."""
+    if column.kind == "text":
+        return [None if value is None or value.strip().casefold() in BLANK else value for value in column.values]
+    return [None if value != value else f"{value:g}" for value in np.asarray(column.values, np.float64).tolist()]
+
+
+def _usable(column: Column) -> None:
+    """Refuse a column that can be no input."""
+    if column.kind in ("numbers", "text"):
+        return
+    remedy = {
+        "times": "name it as the time (time=…), or leave it out and give its hour, weekday and so on as numbers",
+        "spans": "give it as a number, such as hours",
+    }
+    raise ValueError(
+        f"column {column.name!r} must hold numbers, true and false, or text; it holds {column.kind}, such as "
+        f"{example(column)!r}: {remedy.get(column.kind, 'convert it, or leave it out')}"
+    )
+
+
+_NUMBER = re.compile(r"[-+]?\d+[.,]\d+")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
+
+
+def refuse_unread(name: str, first: str) -> None:
+    """Refuse text that is numbers or times which nobody has parsed: as categories they would say nothing."""
+    if _DATE.fullmatch(first):
+        raise ValueError(
+            f"column {name!r} holds times as text, such as {first!r}: parse it with pandas.to_datetime and "
+            f"name it as the time, Online(time={name!r}), or leave it out"
+        )
+    if _NUMBER.fullmatch(first):
+        raise ValueError(
+            f"column {name!r} holds numbers as text, such as {first!r}: convert it first, for decimal commas "
+            f"with pandas.read_csv(…, decimal=','); or leave it out"
+        )
+
+
+def never_there(names: Sequence[str], rows: int) -> str:
+    """What to say of columns that had no value in any of so many rows.
+
+    >>> never_there(["wind"], 400)
+    "column 'wind' has had no value in 400 rows, and says nothing so far: leave it out if none will come"
+    """
+    one = len(names) == 1
+    return (
+        f"column{'s' * (not one)} {listed(names)} {'has' if one else 'have'} had no value in {rows} rows, and "
+        f"{'says' if one else 'say'} nothing so far: leave {'it' if one else 'them'} out if none will come"
+    )
+
+
+def example(column: Column) -> Any:
+    """A value of a column, as people write it."""
+    return next((column.shown(value) for value in column.values if value is not None), None)
+
+
+def listed(names: Any) -> str:
+    """Names for a sentence, the first few of them."""
+    names = [repr(name) for name in names]
+    return ", ".join(names if len(names) <= 8 else [*names[:8], f"… ({len(names)} in all)"])
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a name must be text; got {value!r}")
+    return value
+
+
+def as_mapping(row: Any) -> Mapping[str, Any] | None:
+    """A row that is a dict with names, None if it is anything else."""
+    return row if isinstance(row, Mapping) else None

@@ -1,0 +1,146 @@
+"""One row at a time, where nothing of it needs a further look: most calls of a service are of this kind.
+
+What is given is checked against what was prepared; whatever does not fit takes the way of all other rows, and gives
+the same numbers.
+"""
+
+import math
+from datetime import datetime, timedelta
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from driftgp.predictions import Forecast
+from driftgp.stream.plan import YES
+from driftgp.stream.runtime import Streams
+from driftgp.stream.series import Series
+
+_FLOAT = np.dtype(np.float64)
+_NUMBERS = frozenset((float, int, bool))
+_ONE = (1,)
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)  # noqa: DTZ001
+
+
+class Quick:
+    """One series whose model is chosen and whose inputs are columns alone."""
+
+    def __init__(self, streams: Streams, series: Series) -> None:
+        """Prepare what every call needs."""
+        assert series.seat is not None and series.encoder is not None  # noqa: S101, PT018
+        stack, slot = series.seat
+        self._series, self._stack = series, stack
+        self._one = stack.engine.single(stack.record(slot))
+        self._flat = stack.layout.outputs is None
+        D = stack.layout.inputs
+        self._shape = (D,)
+        self._small = np.full(D, 1e-16)  # a sum of so small shares is finite if all numbers are
+        self._target = np.empty(1)
+        self._known: tuple[bytes, np.ndarray] | None = None  # the last input predicted for since the last update
+        self._time = streams.settings.time
+        self._prepare_names(streams, series)
+
+    def _prepare_names(self, streams: Streams, series: Series) -> None:
+        """Where each column of a dict goes."""
+        plan, encoder = streams.plan, series.encoder
+        assert encoder is not None  # noqa: S101
+        self._arrays = encoder.plain and self._time is None
+        self._names = frozenset(plan.names) if streams.named else None
+        self._timed = None if self._time is None or self._names is None else self._names | {self._time}
+        self._numbers = [place for place, texts in enumerate(encoder.labels) if texts is None]
+        self._all = len(self._numbers) == len(plan.names)
+        self._pick = itemgetter(*plan.names) if len(plan.names) > 1 else None
+        self._only = plan.names[0]
+        self._at = np.array([encoder.first[place] for place in self._numbers], np.int64)
+        self._texts: list[tuple[int, dict[str, tuple[int, float]], bool]] = []  # place of a column, input of each text
+        for place, texts in enumerate(encoder.labels):
+            if texts is None:
+                continue
+            first, flag = encoder.first[place], encoder.flags[place]
+            inputs = {
+                text: (first, float(text.casefold() in YES)) if flag else (first + i, 1.0) for i, text in enumerate(texts)
+            }
+            self._texts.append((place, inputs, flag))
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def row(self, x: Any) -> np.ndarray | None:
+        """The inputs of a row that needs no further check, None for any other."""
+        if type(x) is dict:
+            x = self._of_dict(x)
+            if x is None:
+                return None
+        elif type(x) is not np.ndarray or x.shape != self._shape or x.dtype is not _FLOAT or not self._arrays:
+            return None
+        return x if math.isfinite(x.item() if self._shape == _ONE else x.dot(self._small)) else None
+
+    def _of_dict(self, row: dict[str, Any]) -> np.ndarray | None:
+        if row.keys() != self._names and row.keys() != self._timed:
+            return None
+        values = (row[self._only],) if self._pick is None else self._pick(row)
+        if self._all:
+            return np.array(values, np.float64) if _NUMBERS.issuperset(map(type, values)) else None
+        numbers = [values[place] for place in self._numbers]
+        if not _NUMBERS.issuperset(map(type, numbers)):
+            return None
+        x = np.zeros(self._shape)
+        x[self._at] = numbers
+        for place, inputs, flag in self._texts:
+            found = inputs.get(values[place]) if type(values[place]) is str else None
+            if found is not None:
+                x[found[0]] = found[1]
+            elif flag or not inputs:
+                return None
+            elif type(values[place]) is not str:
+                return None
+        return x
+
+    def predict(self, x: np.ndarray) -> Forecast:
+        """Distribution of the target at such a row."""
+        made = self._one.predict(x)
+        self._known = x.tobytes(), made
+        return Forecast(self._stack.model, made, self._flat, self._stack.engine.solve, self._series.generation)
+
+    def learn(self, x: np.ndarray, y: float, row: Any) -> bool:
+        """Learn from such a row at once; what was predicted for it last is not computed again. Whether that was done."""
+        elapsed = 1.0
+        series = self._series
+        clock = series.clock
+        if self._time is not None:
+            time = row.get(self._time)
+            if type(time) is not datetime or time.tzinfo is not None or clock.zoned is not False or not clock.dated:
+                return False
+            span, jumped, clock = clock._row(float((time - _EPOCH) // _MICROSECOND))  # noqa: SLF001
+            if span < 0.0 or jumped:
+                return False
+            elapsed = span / clock.size
+        elif not math.isnan(clock.latest):
+            return False
+        known, self._known = self._known, None
+        self._target[0] = y
+        if known is not None and known[0] == x.tobytes():
+            self._one.learn(x, self._target, elapsed, known[1])
+        else:
+            self._one.learn(x, self._target, elapsed)
+        series.learned += 1
+        if self._time is not None:
+            series.clock = clock
+        return True
+
+    def forget(self) -> None:
+        """Rows were learned by another way."""
+        self._known = None
+
+    @property
+    def flat(self) -> bool:
+        """Whether a target is a plain number."""
+        return self._flat
+
+
+def quick(streams: Streams, series: Series | None) -> Quick | None:
+    """The quick way for a series, None where its rows always need a further look."""
+    if series is None or series.seat is None or series.buffer is not None or streams.derived.any or series.learned == 0:
+        return None
+    if series.queue is not None or streams.settings.missing != "carry" or streams.settings.target is not None:
+        return None
+    return Quick(streams, series)

@@ -1,0 +1,522 @@
+"""Many series at once: rows of any form in, forecasts out, and as few calls of the engine as there are models.
+
+One series is the case of one key. A call that is refused changes nothing; one that is interrupted leaves each series
+after some whole number of its rows.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftgp import checks, frames
+from driftgp.frames import Column, Source, Table
+from driftgp.model import State, warn_of_units
+from driftgp.predictions import Prediction, joined
+from driftgp.stream.begin import Given, Start
+from driftgp.stream.clock import Clock, Passed
+from driftgp.stream.derived import Derived, Past
+from driftgp.stream.plan import Categories, Encoder, Plan, listed
+from driftgp.stream.series import Job, Part, Rows, Series, Work
+from driftgp.stream.settings import Settings
+from driftgp.stream.stacks import Stack, Stacks
+
+Key = str | int | None  # None: the one series of an `Online`
+
+
+class Block(NamedTuple):
+    """Rows of any form, read."""
+
+    codes: np.ndarray  # N×C
+    times: Column | None
+    wall: np.ndarray  # N, times of the clock on the wall; NaN without
+    single: bool  # one row by itself, not a table of one row
+    source: Source | None
+    plan: Plan  # once these rows have come
+    named: bool
+    table: Table | None
+
+
+class Prepared(NamedTuple):
+    """Rows of one series, ready for its model, and what the series knows once they have come."""
+
+    rows: Rows
+    passed: Passed
+    clock: Clock
+    past: Past
+
+
+class Streams:
+    """What all series of a stream or a fleet share, and the series by their keys."""
+
+    def __init__(self, settings: Settings, start: Start) -> None:
+        """Begin without rows."""
+        self.settings, self.start = settings, start
+        self.stacks = Stacks()
+        self.series: dict[Key, Series] = {}
+        self.outputs: int | None = None
+        self.begun = False  # whether the columns and the number of outputs are known
+        self.named = False
+        self.outspoken = True  # whether to warn of columns without a value
+        self.common: State | None = None  # what new series start from, if they do not start cold
+        self._plan: Plan | None = None
+        self._derived: Derived | None = None
+        self._doubtful = isinstance(start, Given) and start.model.as_they_are
+
+    # ---- what is shared ----------------------------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> Plan:
+        """The columns."""
+        if self._plan is None:
+            raise ValueError("there are no columns yet: they are known with the first row")
+        return self._plan
+
+    @property
+    def planned(self) -> Plan | None:
+        """The columns, None before the first row."""
+        return self._plan
+
+    @property
+    def derived(self) -> Derived:
+        """The inputs that follow from the past."""
+        assert self._derived is not None  # noqa: S101
+        return self._derived
+
+    @property
+    def P(self) -> int:  # noqa: N802
+        """Number of target columns inside the model."""
+        return self.outputs or 1
+
+    def encoder(self, categories: Categories) -> Encoder:
+        """From rows to inputs, for a series with these categories."""
+        return self.plan.encoder(categories, self.derived.names, self.settings.horizon)
+
+    def plain_targets(self, y: np.ndarray) -> np.ndarray:
+        """Targets N×P as users have them: N where a target is a plain number."""
+        return y if self.outputs is not None else y[:, 0]
+
+    def share(self, plan: Plan, *, named: bool) -> None:
+        """Know the columns from now on."""
+        if self._plan is None or len(plan.names) != len(self._plan.names) or plan.known != self._plan.known:
+            self._derived = Derived.of(self.settings, plan.known, plan.late)
+        self._plan, self.named = plan, named
+
+    def start_from(self, state: State, block: Block) -> None:
+        """Have series that come from now on start from this state."""
+        self.share(block.plan, named=block.named)
+        self.start, self.common, self.begun = Given(state.model), state, True
+
+    def remove(self, key: Key) -> None:
+        """Forget a series."""
+        series = self.series.pop(key)
+        if series.seat is not None:
+            series.seat.stack.release(series.seat.slot)
+
+    # ---- rows of any form --------------------------------------------------------------------------------------------
+
+    def read(self, x: Any, *, learn: bool) -> Block:
+        """Rows as an array, a dict, a list of dicts or a frame."""
+        table = frames.table(x)
+        return self._of_array(x) if table is None else self.of_table(table, learn=learn)
+
+    def of_table(self, table: Table, *, learn: bool) -> Block:
+        """Rows that are a table already."""
+        plan = Plan.of(table, self.settings) if self._plan is None else self._named(table)
+        codes, grown = plan.read(table, learn=learn or self._plan is None)
+        if not learn:
+            grown = plan
+        times = self._times(table)
+        wall = np.full(len(codes), np.nan) if times is None else times.clock
+        if self.settings.needs_dates and (times is None or times.kind != "times"):
+            raise ValueError("the calendar needs the dates of the rows: name their column with time=…")
+        if np.isinf(codes).any():
+            row, place = np.argwhere(np.isinf(codes))[0]
+            raise ValueError(
+                f"column {plan.names[place]!r} must hold finite numbers, or NaN where nothing was observed; got "
+                f"{codes[row, place]} in row {row}"
+            )
+        return Block(codes, times, wall, table.single, table.source, grown, True, table)
+
+    def _named(self, table: Table) -> Plan:
+        """The plan, with the names of this table where rows have come as arrays so far."""
+        if self.named or self._plan is None:
+            return self.plan
+        beside = frozenset(name for name in (self.settings.time, self.settings.key, self.settings.target) if name)
+        names = tuple(name for name in table.columns if name not in beside)
+        if len(names) != len(self.plan.names):
+            raise ValueError(f"X must have {len(self.plan.names)} inputs, as the model was started with; got {listed(names)}")
+        return self.plan._replace(names=names, beside=beside)
+
+    def _times(self, table: Table) -> Column | None:
+        """The times of these rows: in the column of that name, or beside the columns."""
+        name = self.settings.time
+        if name is None:
+            return table.beside
+        if name not in table.columns:
+            raise ValueError(f"X must have the column {name!r} for the time; it has {listed(table.columns)}")
+        column = table.columns[name]
+        if column.kind not in ("times", "numbers"):
+            raise ValueError(
+                f"column {name!r} must hold times or numbers, since it is the time; it holds {column.kind}. Parse it "
+                f"first, such as with pandas.to_datetime"
+            )
+        return column
+
+    def _of_array(self, x: Any) -> Block:
+        X = checks.real("X", x)
+        if self._plan is not None and any(isinstance(kind, dict) for kind in self._plan.kinds):
+            raise ValueError(
+                f"X must be a dict or a frame with the columns {', '.join(map(repr, self._plan.names))}: some of "
+                f"them hold text, which an array cannot"
+            )
+        if self.settings.target is not None or self.settings.time is not None:
+            name = "target" if self.settings.target is not None else "time"
+            raise ValueError(f"X must be a dict or a frame, since {name} names a column; got an array of shape {X.shape}")
+        width = None if self._plan is None else len(self._plan.names)
+        X = checks.inputs("X", X, width, ndim=1 if X.ndim == 1 else 2, gaps=self.start.gaps)
+        single = X.ndim == 1
+        X = X.reshape(-1, X.shape[-1])
+        if self.settings.needs_dates:
+            raise ValueError("the calendar needs the dates of the rows: give dicts or a frame, with time=…")
+        if self._plan is not None:
+            plan = self._plan
+        else:
+            plan = Plan(tuple(map(str, range(X.shape[1]))), X.shape[1], (True,) * X.shape[1])
+        return Block(X, None, np.full(len(X), np.nan), single, None, plan, self.named, None)
+
+    def targets(self, block: Block, y: Any) -> np.ndarray:
+        """The targets of rows as N×P; NaN where there is none. With the first ones, how many outputs there are."""
+        N = block.codes.shape[0]
+        if y is None:
+            y = self._column("target", block.table)
+        y = checks.real("y", frames.targets(y))
+        rows = () if block.single else (N,)
+        if not self.begun:
+            self.outputs = y.shape[-1] if y.ndim == len(rows) + 1 and y.shape[-1] > 0 else None
+            if self.outputs is not None and self.settings.lags:
+                raise ValueError(f"lags are those of one target; got {self.outputs} outputs: take a stream for each")
+        shape = rows if self.outputs is None else (*rows, self.outputs)
+        return checks.targets("y", y, shape).reshape(N, self.P)
+
+    def _column(self, role: str, table: Table | None) -> Any:
+        """The values of a column that a setting names."""
+        name = getattr(self.settings, role)
+        if name is None:
+            raise ValueError(f"y is missing: give the targets, or name their column, Online({role}=…)")
+        if table is None or name not in table.columns:
+            found = "an array" if table is None else listed(table.columns)
+            raise ValueError(f"X must have the column {name!r}, which is the {role}; it has {found}")
+        column = table.columns[name]
+        values = frames.numbers(column, name)
+        return values[0] if table.single else values
+
+    def keys_of(self, block: Block) -> list[Any]:
+        """The keys of rows, in the column that the settings name."""
+        name = self.settings.key
+        if name is None:
+            raise ValueError("keys are missing: give the key of each row, or name their column, Fleet(key=…)")
+        if block.table is None or name not in block.table.columns:
+            found = "an array" if block.table is None else listed(block.table.columns)
+            raise ValueError(f"X must have the column {name!r}, which is the key; it has {found}")
+        column = block.table.columns[name]
+        if column.kind == "numbers":
+            return [int(value) if float(value).is_integer() else value for value in column.values.tolist()]
+        return list(column.values)
+
+    # ---- predict -----------------------------------------------------------------------------------------------------
+
+    def predict(self, block: Block, keys: Sequence[Key]) -> Prediction:
+        """Distribution of the target at each row, by the series of its key; nothing is learned, and nothing changes."""
+        if len(block.codes) == 0:
+            raise ValueError(f"X must have at least one row to predict for; got shape {block.codes.shape}")
+        before = self._plan, self._derived, self.named
+        try:
+            if self._plan is None or block.named != self.named:
+                self.share(block.plan, named=block.named)
+            which = _by_key(keys)
+            jobs = []
+            for key, places in which.items():
+                series = self.series.get(key) or Series(self)
+                jobs.append(series.foresee(self._ahead(series, block, places)))
+            made = run_together(jobs)
+        finally:
+            if not self.begun:
+                self._plan, self._derived, self.named = before
+        return _assembled(made, list(which.values()), block.source)
+
+    def _ahead(self, series: Series, block: Block, places: np.ndarray) -> np.ndarray:
+        """Rows as the next ones of a series."""
+        codes = block.codes[places]
+        if self.settings.missing == "refuse":
+            self._refuse_gaps(codes[:, : self.plan.known])
+        if not self.derived.any:
+            return codes
+        times = np.full(len(codes), np.nan)
+        if block.times is not None:
+            times = series.clock.checked(block.times.rows(places))
+        ahead = 0 if series.queue is not None and len(series.queue) else self.settings.horizon - 1
+        return self.derived.rows(
+            series.past, codes, times, block.wall[places], np.full(len(codes), series.past.count + ahead)
+        )
+
+    # ---- learn -------------------------------------------------------------------------------------------------------
+
+    def take(
+        self,
+        block: Block,
+        y: np.ndarray,
+        keys: Sequence[Key],
+        *,
+        elapsed: Any = None,
+        at_once: bool,
+        known: np.ndarray | None = None,
+        overtaken: bool = False,
+    ) -> tuple[Prediction | None, dict[str, np.ndarray]]:
+        """Predict rows and learn from them; what was predicted of each before, and remarks on each.
+
+        Args:
+            block: the rows.
+            y: their targets, N×P.
+            keys: their keys.
+            elapsed: time since the row before, as the user gives it; None to go by the times of the rows.
+            at_once: learn from each row as soon as it was predicted; else after `horizon` more rows.
+            known: of one row, the forecast that was issued for it.
+            overtaken: of one row, whether it may be older than the last one and is still learned from.
+        """
+        if len(block.codes) == 0:
+            return None, {}
+        before = self._plan, self._derived, self.named
+        try:
+            self.share(block.plan, named=block.named)
+            gaps = np.isnan(block.codes[:, : self.plan.known]).any(1)
+            if self.settings.missing == "refuse":
+                self._refuse_gaps(block.codes[:, : self.plan.known])
+            elif self.settings.missing == "skip":
+                y = np.where(gaps[:, None], np.nan, y)
+            which = _by_key(keys)
+            series = [self.series.get(key) or Series(self) for key in which]
+            prepared = [
+                self._prepared(one, block, y, places, elapsed) for one, places in zip(series, which.values(), strict=True)
+            ]
+            if self._doubtful:
+                warn_of_units(block.codes, y)
+            jobs = [
+                _job(one, own, at_once=at_once, known=known, overtaken=overtaken)
+                for one, own in zip(series, prepared, strict=True)
+            ]
+            made = run_together(jobs)
+        except ValueError:
+            if not self.begun:
+                self._plan, self._derived, self.named = before
+            raise
+        self.begun, self._doubtful = True, False
+        depth = self.derived.depth
+        for key, one, own in zip(which, series, prepared, strict=True):
+            one.clock, one.past = own.clock, own.past.last(depth)
+            self.series[key] = one
+        places = list(which.values())
+        flags = {
+            "late": _scattered(places, [own.passed.late for own in prepared]),
+            "jump": _scattered(places, [own.passed.jumped for own in prepared]),
+            "missing": np.isnan(y).all(1),
+            "skipped" if self.settings.missing == "skip" else "carried": gaps,
+        }
+        return _assembled(made, places, block.source), flags
+
+    def warm(self, block: Block, y: np.ndarray, key: Key) -> None:
+        """Begin a series with a batch of rows."""
+        before = self._plan, self._derived, self.named
+        try:
+            self.share(block.plan, named=block.named)
+            series = Series(self)
+            own = self._prepared(series, block, y, np.arange(len(block.codes)), None)
+            if self._doubtful:
+                warn_of_units(block.codes, y)
+            run_together([_warming(series, own.rows)])
+        except ValueError:
+            if not self.begun:
+                self._plan, self._derived, self.named = before
+            raise
+        self.begun, self._doubtful = True, False
+        series.clock, series.past = own.clock, own.past.last(self.derived.depth)
+        self.series[key] = series
+
+    def _refuse_gaps(self, codes: np.ndarray) -> None:
+        if np.isnan(codes).any():
+            row, place = np.argwhere(np.isnan(codes))[0]
+            raise ValueError(
+                f"column {self.plan.names[place]!r} must not be blank, since missing is 'refuse'; row {row} has no value"
+            )
+
+    def _prepared(self, series: Series, block: Block, y: np.ndarray, places: np.ndarray, elapsed: Any) -> Prepared:
+        """Rows of one series with the inputs that follow from its past, and what it knows once they have come."""
+        codes, targets = block.codes[places], y[places]
+        N = len(codes)
+        passed, clock = self._passed(series, block, places, elapsed)
+        past, raw = series.past, codes
+        if self.derived.any:
+            learned = ~passed.late
+            index = past.count + np.cumsum(learned) - learned
+            past = past.then(passed.rows(learned), targets[learned, 0], codes[learned, self.plan.known :])
+            times = np.full(N, np.nan) if block.times is None else np.asarray(block.times.values, np.float64)[places]
+            raw = self.derived.rows(past, codes, times, block.wall[places], index)
+        return Prepared(Rows(raw, targets, passed.spans, passed.steps), passed, clock, past)
+
+    def _passed(self, series: Series, block: Block, places: np.ndarray, elapsed: Any) -> tuple[Passed, Clock]:
+        """Time since the row before, for each row: as given, by the rows' own times, or one step each."""
+        shape = () if block.single else (len(block.codes),)
+        if elapsed is not None:
+            spans = frames.times("elapsed", elapsed)
+            if spans is None:
+                steps = np.atleast_1d(checks.elapsed(frames.targets(elapsed), shape))[places]
+                passed, clock = series.clock.untimed(steps, len(places))
+            else:
+                passed, clock = series.clock.spaced(_spans(spans, shape)[places])
+            if block.times is not None and len(places):
+                last = float(np.asarray(block.times.values, np.float64)[places[-1]])
+                clock = clock._replace(latest=last, before=last, zoned=block.times.zoned, dated=block.times.kind == "times")
+            return passed, clock
+        if block.times is None:
+            return series.clock.untimed(None, len(places))
+        return series.clock.passed(block.times.rows(places))
+
+
+# ---- many series side by side ----------------------------------------------------------------------------------------
+
+
+def _job(series: Series, own: Prepared, *, at_once: bool, known: np.ndarray | None, overtaken: bool) -> Job:
+    """Rows of a series, those that come late only predicted."""
+    parts: list[Part] = []
+    late, rows = own.passed.late & (not overtaken), own.rows
+    horizon = series.owner.settings.horizon
+    if at_once and series.queue is not None:
+        yield from series.flush()
+    cuts = [0, *(np.flatnonzero(np.diff(late)) + 1).tolist(), len(rows)]
+    for begin, end in pairwise(cuts):
+        some = rows.part(slice(begin, end))
+        if late[begin]:
+            parts += yield from series.foresee(some.raw)
+        elif at_once or horizon == 1:
+            parts += yield from series.prompt(some, known)
+        else:
+            parts += yield from series.delayed(some)
+    return parts
+
+
+def _warming(series: Series, rows: Rows) -> Job:
+    yield from series.warm(rows)
+    return []
+
+
+def run_together(jobs: list[Job]) -> list[list[Part]]:
+    """Run the jobs of several series; the work of all that have one model goes to the engine in one call."""
+    results: list[list[Part]] = [[] for _ in jobs]
+    waiting: dict[int, Work] = {}
+
+    def go_on(i: int, made: np.ndarray | None) -> None:
+        try:
+            waiting[i] = next(jobs[i]) if made is None else jobs[i].send(made)
+        except StopIteration as end:
+            waiting.pop(i, None)
+            results[i] = end.value
+
+    for i in range(len(jobs)):
+        go_on(i, None)
+    while waiting:
+        kinds: dict[tuple[int, bool, bool, bool], list[int]] = {}
+        for i, work in waiting.items():
+            kind = (id(work.seat.stack), work.y is None, work.X_next is None, work.known_at is None)
+            kinds.setdefault(kind, []).append(i)
+        for members in kinds.values():
+            for i, made in zip(members, _run([waiting[i] for i in members]), strict=True):
+                go_on(i, made)
+    return results
+
+
+def _run(works: list[Work]) -> list[np.ndarray]:
+    """Work of several series with one model, in one call."""
+    stack = works[0].seat.stack
+    slots, ends = np.array([work.seat.slot for work in works]), np.cumsum([len(work.X) for work in works])
+    if len(works) == 1:
+        one = works[0]
+        return [stack.engine.run(stack.records, slots, ends, one.X, one.y, one.elapsed, one.X_next, one.issued, one.known_at)]
+    X, y, elapsed, X_next = (_stacked([getattr(work, name) for work in works]) for name in ("X", "y", "elapsed", "X_next"))
+    issued, places = _places(works, ends)
+    made = stack.engine.run(stack.records, slots, ends, X, y, elapsed, X_next, issued, places)
+    return np.split(made, ends[:-1])
+
+
+def _stacked(arrays: list[Any]) -> Any:
+    return None if arrays[0] is None else np.concatenate(arrays)
+
+
+def _places(works: list[Work], ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Forecasts that were issued before, of all series, and where that of each row is among all rows."""
+    if works[0].known_at is None:
+        return None, None
+    issued, places, before = [], [], 0
+    for work, end in zip(works, ends.tolist(), strict=True):
+        N, own = len(work.X), work.known_at
+        assert own is not None  # noqa: S101
+        shifted = np.where(own < N, own + end - N, own - N + int(ends[-1]) + before)
+        places.append(np.where(own < 0, -1, shifted))
+        if work.issued is not None:
+            issued.append(work.issued)
+            before += len(work.issued)
+    return np.concatenate(issued) if issued else None, np.concatenate(places)
+
+
+def _by_key(keys: Sequence[Key]) -> dict[Key, np.ndarray]:
+    """The rows of each key, in the order in which keys come."""
+    seen: dict[Key, int] = {}
+    which = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(keys))
+    if len(seen) == 1:
+        return {keys[0]: np.arange(len(keys))}
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(np.bincount(which, minlength=len(seen)))
+    return dict(zip(seen, np.split(order, ends[:-1]), strict=True))
+
+
+def _assembled(made: list[list[Part]], places: list[np.ndarray], source: Source | None) -> Prediction:
+    """The forecasts of all series in the order of the rows: one prediction, or one per model put together."""
+    by_stack: dict[int, tuple[Stack, list[np.ndarray], list[np.ndarray]]] = {}
+    for parts, where in zip(made, places, strict=True):
+        begin = 0
+        for part in parts:
+            own = by_stack.setdefault(id(part.stack), (part.stack, [], []))
+            own[1].append(part.records)
+            own[2].append(where[begin : begin + len(part.records)])
+            begin += len(part.records)
+    pieces, rows = [], []
+    for stack, records, where in by_stack.values():
+        order = np.concatenate(where)
+        together = np.concatenate(records) if len(records) > 1 else records[0]
+        if len(by_stack) == 1 and len(order) > 1 and np.any(np.diff(order) < 0):
+            together, order = together[np.argsort(order)], np.arange(len(order))
+        pieces.append(stack.forecast(together))
+        rows.append(order)
+    return joined(pieces, source, rows)
+
+
+def _scattered(places: Iterable[np.ndarray], values: Iterable[np.ndarray]) -> np.ndarray:
+    """Values of rows in the order of the rows."""
+    order = np.concatenate(list(places))
+    made = np.empty(len(order), bool)
+    made[order] = np.concatenate(list(values))
+    return made
+
+
+def _spans(spans: Column, shape: tuple[int, ...]) -> np.ndarray:
+    """Spans of time that the user gives, N."""
+    if spans.kind != "spans":
+        raise ValueError(f"elapsed must be numbers or spans of time (such as index.diff()); got {spans.kind}")
+    missing = np.isnan(spans.values)
+    if missing[1:].any():
+        raise ValueError(
+            f"elapsed must not be missing after the first row; it is in row {int(missing[1:].argmax()) + 1}"
+        )
+    values = np.broadcast_to(spans.values, shape or (1,))
+    checks.elapsed(np.where(np.isnan(values), 0.0, values).reshape(shape), shape)
+    return values

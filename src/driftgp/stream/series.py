@@ -1,0 +1,518 @@
+"""One series: it predicts its rows, and learns from each when its target counts as known.
+
+What a series does with its rows is written down once, as a generator: it yields work for an engine, and is sent what
+the engine made of it. The runtime runs the generators of many series side by side and hands the work of all series
+that have one model to the engine in one call.
+"""
+
+import math
+import warnings
+from collections.abc import Generator, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from driftgp.model import Layout
+from driftgp.stream.begin import FIRST, Choice
+from driftgp.stream.clock import Clock, in_steps
+from driftgp.stream.derived import Past
+from driftgp.stream.plan import Categories, Encoder, never_there
+from driftgp.stream.stacks import Seat, Stack
+
+if TYPE_CHECKING:
+    from driftgp.stream.runtime import Streams
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one series, N of them, with the inputs that follow from its past."""
+
+    raw: np.ndarray  # N×R: codes of columns, then lags and calendar
+    y: np.ndarray  # N×P, NaN where there is none
+    spans: np.ndarray  # N, time since the row before; NaN for one step
+    steps: np.ndarray  # N, the typical step as it is known by then
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All of its arrays."""
+        return self.raw, self.y, self.spans, self.steps
+
+    def part(self, some: slice) -> "Rows":
+        """Some of them."""
+        return Rows(self.raw[some], self.y[some], self.spans[some], self.steps[some])
+
+    def then(self, other: "Rows") -> "Rows":
+        """These and others after them."""
+        return Rows(*(np.concatenate(pair) for pair in zip(self.arrays, other.arrays, strict=True)))
+
+
+class Work(NamedTuple):
+    """Rows for the model of one series: see `Engine.run`."""
+
+    seat: Seat
+    X: np.ndarray
+    y: np.ndarray | None = None
+    elapsed: np.ndarray | None = None
+    X_next: np.ndarray | None = None
+    issued: np.ndarray | None = None  # forecasts that were made before, of rows whose labels come now
+    known_at: np.ndarray | None = None  # for each row, where its forecast is: a row here, N + i of `issued`, −1 nowhere
+
+
+class Part(NamedTuple):
+    """Forecasts of some of the rows, one after another."""
+
+    stack: Stack
+    records: np.ndarray
+
+
+Job = Generator[Work, np.ndarray, list[Part]]
+Step = Generator[Work, np.ndarray, None]
+
+
+class Buffer:
+    """The first rows of a series, kept until they are enough to choose a model by; never more than that."""
+
+    __slots__ = ("count", "first", "kept")
+
+    def __init__(self, first: int) -> None:
+        """Keep up to `first` rows."""
+        self.first, self.count = first, 0
+        self.kept: Rows | None = None
+
+    @property
+    def missing(self) -> int:
+        """Rows that are still to come."""
+        return self.first - self.count
+
+    @property
+    def rows(self) -> Rows:
+        """Those that are there; there must be one."""
+        assert self.kept is not None  # noqa: S101
+        return self.kept.part(slice(self.count))
+
+    def extend(self, rows: Rows) -> None:
+        """Keep more rows."""
+        if self.kept is None:
+            self.kept = Rows(*(np.empty((self.first, *array.shape[1:])) for array in rows.arrays))
+        for kept, new in zip(self.kept.arrays, rows.arrays, strict=True):
+            kept[self.count : self.count + len(rows)] = new
+        self.count += len(rows)
+
+    def copy(self) -> "Buffer":
+        """The same rows, kept by themselves."""
+        other = Buffer(self.first)
+        if self.count:
+            other.extend(self.rows)
+        return other
+
+
+class Waiting(NamedTuple):
+    """A row whose label is still to come."""
+
+    codes: np.ndarray  # C, as the plan reads them
+    time: float  # NaN without
+    wall: float
+    now: float  # steps before it, where there are no times
+    issued: np.ndarray | None  # its forecast, 1 record, if anything was known then
+    generation: int  # of the model that made it
+
+
+class Series:
+    """What one series knows.
+
+    Attributes:
+        clock: of its rows.
+        past: rows that its inputs reach back to.
+        categories: of its columns of text.
+        buffer: the first rows, until they have chosen a model.
+        seat: where the state of its model is; None before the first row.
+        choice: which model that is.
+        generation: how many models there have been; a forecast of an earlier one is no judge of this one.
+        queue: rows of a table whose targets count as known later, at most `horizon` of them.
+        issued: the forecasts of these; None where one is of an earlier model.
+        waiting: rows by id whose labels are still to come.
+    """
+
+    __slots__ = (
+        "buffer", "categories", "choice", "clock", "done", "encoder", "generation", "issued", "learned", "now", "owner", "past",
+        "queue", "seat", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, owner: "Streams") -> None:
+        """Start with nothing."""
+        self.owner = owner
+        self.clock = Clock()
+        self.past = Past(owner.derived.late)
+        self.categories: Categories = owner.plan.no_categories()
+        self.encoder: Encoder | None = None
+        self.buffer: Buffer | None = None
+        self.seat: Seat | None = None
+        self.choice: Choice | None = None
+        self.generation = 0
+        self.learned = 0
+        self.queue: Rows | None = None
+        self.issued: list[np.ndarray | None] = []
+        self.waiting: dict[Hashable, Waiting] = {}
+        self.now = 0.0  # rows that have waited so far
+        self.done = 0.0  # of them, those before the last one whose label came
+
+    # ---- predict -----------------------------------------------------------------------------------------------------
+
+    def foresee(self, raw: np.ndarray) -> Job:
+        """Predict rows, and learn nothing."""
+        if self.seat is None or self.is_cold:
+            return (yield from self._cold(raw))
+        made = yield Work(self.seat, self._encoder.expanded(raw))
+        return [Part(self.seat.stack, made)]
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether nothing was learned yet, by this series or by a common start."""
+        return self.learned == 0 and self.owner.common is None
+
+    def _cold(self, raw: np.ndarray) -> Job:
+        """Before anything was learned no row is unlike another."""
+        if self.seat is not None:
+            made = yield Work(self.seat, np.zeros((len(raw), self.seat.stack.layout.inputs)))
+            return [Part(self.seat.stack, made)]
+        encoder = self.owner.encoder(self.owner.plan.grown(self.categories, raw[0]))
+        seat = self._started(self._meanwhile(encoder), encoder, None)
+        X = np.zeros((len(raw), encoder.width)) if self.is_cold else encoder.expanded(raw)
+        made = yield Work(seat, X)
+        seat.stack.release(seat.slot)
+        return [Part(seat.stack, made)]
+
+    # ---- predict and learn at once -----------------------------------------------------------------------------------
+
+    def prompt(self, rows: Rows, known: np.ndarray | None = None) -> Job:
+        """Predict each row and then learn from it; `known` is the forecast of the first one, if it was made before."""
+        parts: list[Part] = []
+        begin = 0
+        if self.seat is None:
+            yield from self._open(rows.raw[0], len(rows))
+        if self.is_cold:  # of the first row nothing is known
+            parts += yield from self.foresee(rows.raw[:1])
+            yield from self._learn(rows.part(slice(1)))
+            begin, known = 1, None
+        while begin < len(rows):
+            count = self._steady(rows.raw[begin:])
+            some = rows.part(slice(begin, begin + max(count, 1)))
+            if count == 0:  # a category is new: its row is predicted without it
+                parts += yield from self.foresee(some.raw)
+                yield from self._grow(some)
+                yield from self._learn(some)
+            else:
+                made = yield self._lesson(some, known)
+                parts.append(Part(self._seat.stack, made))
+                yield from self._noted(some)
+            begin, known = begin + len(some), None
+        return parts
+
+    def _learn(self, one: Rows) -> Step:
+        """Learn from a row that was predicted otherwise."""
+        yield self._lesson(one)
+        yield from self._noted(one)
+
+    def _lesson(self, rows: Rows, known: np.ndarray | None = None) -> Work:
+        X, elapsed = self._encoder.expanded(rows.raw), in_steps(rows.spans, rows.steps)
+        if known is None:
+            return Work(self._seat, X, rows.y, elapsed)
+        places = np.full(len(rows), -1)
+        places[0] = len(rows)
+        return Work(self._seat, X, rows.y, elapsed, None, known, places)
+
+    # ---- predict now, learn later ------------------------------------------------------------------------------------
+
+    def delayed(self, rows: Rows) -> Job:
+        """Before each row is predicted, learn from the one that came `horizon` rows before it."""
+        h, parts, begin = self.owner.settings.horizon, [], 0
+        if self.seat is None:
+            yield from self._open(rows.raw[0], len(rows))
+        while begin < len(rows):
+            queue = rows.part(slice(0)) if self.queue is None else self.queue
+            room = h - len(queue)
+            if room > 0:
+                some = rows.part(slice(begin, begin + room))
+                made = (yield from self.foresee(some.raw))[0]
+                self._push(queue.then(some), made.records)
+            else:
+                labels = queue.then(rows.part(slice(begin, None))).part(slice(len(rows) - begin))
+                if self._steady(labels.raw) == 0:
+                    yield from self._grow(labels)
+                count = max(self._steady(labels.raw), 1)
+                last = self.buffer is not None and count == self.buffer.missing  # which chooses the model
+                count = max(count - last, 1)
+                some, labels = rows.part(slice(begin, begin + count)), labels.part(slice(count))
+                made = yield from self._later(queue, labels, some, last=last and count == 1)
+            parts.append(made)
+            begin += len(some)
+        return parts
+
+    def _later(self, queue: Rows, labels: Rows, rows: Rows, *, last: bool) -> Generator[Work, np.ndarray, Part]:
+        """Learn from labels, each before the row of the same place is predicted; the last one may choose the model."""
+        X, elapsed = self._encoder.expanded(labels.raw), in_steps(labels.spans, labels.steps)
+        kept = [made for made in self.issued if made is not None]
+        issued = np.concatenate(kept) if kept else None
+        N, h = len(labels), self.owner.settings.horizon
+        there = np.array([made is not None for made in self.issued[:N]])
+        places = np.arange(N) - h  # of a row that was predicted here
+        places[: len(there)] = np.where(there, N + np.cumsum(there) - 1, -1)
+        if last:
+            yield Work(self._seat, X, labels.y, elapsed, None, issued, places)
+            self.queue = queue.part(slice(N, None)).then(rows)
+            yield from self._noted(labels)
+            self.issued = [*self.issued[N:], None]
+            made = (yield from self.foresee(rows.raw))[0]
+            self.issued[-1] = made.records
+            return made
+        X_next = self._encoder.expanded(rows.raw)
+        made = Part(self._seat.stack, (yield Work(self._seat, X, labels.y, elapsed, X_next, issued, places)))
+        self._push(queue.then(rows).part(slice(N, None)), made.records)
+        yield from self._noted(labels)
+        return made
+
+    def _push(self, queue: Rows, made: np.ndarray) -> None:
+        self.queue = queue
+        issued = [*self.issued, *(made[i : i + 1] for i in range(max(len(made) - len(queue), 0), len(made)))]
+        self.issued = issued[len(issued) - len(queue) :]
+
+    def flush(self) -> Job:
+        """Learn from all rows of a table whose targets are still to count."""
+        rows, self_issued = self.queue, self.issued
+        self.queue, self.issued = None, []
+        for i in range(0 if rows is None else len(rows)):
+            one, generation = rows.part(slice(i, i + 1)), self.generation  # type: ignore[union-attr]
+            if self._steady(one.raw) == 0:
+                yield from self._grow(one)
+            same = generation == self.generation
+            yield self._lesson(one, self_issued[i] if same else None)
+            yield from self._noted(one)
+            if generation != self.generation:
+                self_issued = [None] * len(self_issued)
+        return []
+
+    # ---- the first rows ----------------------------------------------------------------------------------------------
+
+    def _open(self, raw: np.ndarray, rows: int) -> Step:
+        """Begin with a first row."""
+        start, plan = self.owner.start, self.owner.plan
+        categories = plan.grown(self.categories, raw)
+        encoder = self.owner.encoder(categories)
+        choice = self._meanwhile(encoder)
+        self._adopt(choice, encoder, self._started(choice, encoder, None))
+        self.categories = categories
+        first = start.first or (FIRST if plan.text else 0)
+        self.buffer = Buffer(first) if first else None
+        return
+        yield  # a generator, as all others here
+
+    def warm(self, rows: Rows) -> Step:
+        """Begin with a batch: the model that it chooses is at work at once."""
+        categories = self.categories
+        for row in rows.raw:
+            categories = self.owner.plan.grown(categories, row)
+        encoder, first = self.owner.encoder(categories), self.owner.start.first
+        X, y = encoder.expanded(rows.raw), self.owner.plain_targets(rows.y)
+        choice = self.owner.start.plan(X[: first or len(X)], y[: first or len(y)])
+        yield from self._replayed(choice, encoder, rows)
+        self.categories = categories
+        self.learned += len(rows)
+        if len(rows) < first:
+            self.buffer = Buffer(first)
+            self.buffer.extend(rows)
+
+    def _steady(self, raw: np.ndarray) -> int:
+        """How many of the next rows change neither the columns nor the model: 0 where the first has a new category."""
+        if self.buffer is None:
+            return len(raw)
+        return self.owner.plan.new_at(self.categories, raw[: self.buffer.missing])
+
+    def _noted(self, rows: Rows) -> Step:
+        """Note rows that were learned; once the first ones are complete, they choose the model."""
+        self.learned += len(rows)
+        if self.buffer is None:
+            return
+        self.buffer.extend(rows)
+        if self.buffer.missing == 0:
+            kept = self.buffer.rows
+            if self.owner.start.first:
+                X = self._encoder.expanded(kept.raw)
+                choice = self.owner.start.plan(X, self.owner.plain_targets(kept.y))
+                choice = choice._replace(warmup=min(choice.warmup, len(kept)))
+                if choice != self.choice:
+                    yield from self._replayed(choice, self._encoder, kept)
+            self._warn_of_nothing(kept.raw)
+            self.buffer = None
+
+    def _grow(self, rows: Rows) -> Step:
+        """Have an input for the categories of the first of these rows: learn again, from all rows before it."""
+        categories = self.owner.plan.grown(self.categories, rows.raw[0])
+        encoder = self.owner.encoder(categories)
+        before = None if self.buffer is None or not self.buffer.count else self.buffer.rows
+        yield from self._replayed(self._meanwhile(encoder), encoder, before, float(rows.steps[0]))
+        self.categories = categories
+
+    def _meanwhile(self, encoder: Encoder) -> Choice:
+        return self.owner.start.meanwhile(np.zeros((0, encoder.width)), self.owner.plain_targets(np.zeros((0, self.owner.P))))
+
+    def _replayed(self, choice: Choice, encoder: Encoder, rows: Rows | None, step: float | None = None) -> Step:
+        """Have a model at work that has rows behind it: warmed up on the first, and taught the others in their order."""
+        count = 0 if rows is None else min(choice.warmup, len(rows))
+        seat = self._started(choice._replace(warmup=count), encoder, rows)
+        if rows is not None and count < len(rows):
+            rest = rows.part(slice(count, None))
+            X, h = encoder.expanded(rest.raw), self.owner.settings.horizon
+            elapsed = in_steps(rest.spans, float(rows.steps[-1]) if step is None else step)
+            if h == 1:
+                yield Work(seat, X, rest.y, elapsed)
+            else:
+                issued = yield Work(seat, X[:h])
+                places = np.arange(len(X)) - h
+                places[:h] = len(X) + np.arange(min(h, len(X)))
+                yield Work(seat, X, rest.y, elapsed, np.concatenate([X[h:], X[-h:]])[: len(X)], issued, places)
+        self._adopt(choice, encoder, seat)
+
+    def _started(self, choice: Choice, encoder: Encoder, rows: Rows | None) -> Seat:
+        layout = Layout(encoder.width, self.owner.outputs, self.owner.start.gaps)
+        seat = self.owner.stacks.admit(choice.model, layout)
+        count = 0 if rows is None else min(choice.warmup, len(rows))
+        X = np.zeros((0, encoder.width)) if rows is None else encoder.expanded(rows.raw[:count])
+        y = np.zeros((0, self.owner.P)) if rows is None else rows.y[:count]
+        common = self.owner.common
+        try:
+            if common is not None and (common.model, common.layout) == (choice.model, layout):
+                seat.stack.record(seat.slot)[...] = common.record
+            else:
+                seat.stack.engine.start(seat.stack.record(seat.slot), X, y)
+        except BaseException:
+            seat.stack.release(seat.slot)
+            raise
+        return seat
+
+    def _adopt(self, choice: Choice, encoder: Encoder, seat: Seat) -> None:
+        if self.seat is not None:
+            self.seat.stack.release(self.seat.slot)
+        self.seat, self.choice, self.encoder = seat, choice, encoder
+        self.generation += 1
+        self.issued = [None] * len(self.issued)
+
+    def _warn_of_nothing(self, raw: np.ndarray) -> None:
+        """Say it if a column had no value in any of the first rows."""
+        names = self.owner.plan.names
+        nothing = [name for name, column in zip(names, raw.T, strict=False) if np.isnan(column).all()]
+        if nothing and self.owner.outspoken:
+            warnings.warn(f"X: {never_there(nothing, len(raw))}", UserWarning, stacklevel=2)
+
+    @property
+    def _seat(self) -> Seat:
+        assert self.seat is not None  # noqa: S101
+        return self.seat
+
+    @property
+    def _encoder(self) -> Encoder:
+        assert self.encoder is not None  # noqa: S101
+        return self.encoder
+
+    def moved(self, owner: "Streams") -> "Series":
+        """The same series among others."""
+        other = Series(owner)
+        for name in Series.__slots__:
+            if name not in ("owner", "seat"):
+                setattr(other, name, getattr(self, name))
+        if self.seat is not None:
+            stack, slot = self.seat
+            other.seat = owner.stacks.admit(stack.model, stack.layout)
+            other.seat.stack.record(other.seat.slot)[...] = stack.record(slot)
+        return other
+
+    # ---- copies and files --------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the state of the model; arrays are for the payload of a file."""
+        queue = None if self.queue is None else [*self.queue.arrays]
+        return {
+            "clock": [*self.clock],
+            "past": self.past.to_json(),
+            "categories": self.categories,
+            "buffer": None if self.buffer is None else [self.buffer.first, *(self.buffer.rows.arrays if self.buffer.count else ())],
+            "warmup": None if self.choice is None else self.choice.warmup,
+            "generation": self.generation,
+            "learned": self.learned,
+            "now": self.now,
+            "queue": queue,
+            "issued": [_words(made) for made in self.issued],
+            "done": self.done,
+            "waiting": [[name, *row[:4], _words(row.issued), row.generation] for name, row in self.waiting.items()],
+        }
+
+    def restore(self, stored: dict[str, Any], seat: Seat | None) -> None:
+        """Take back what `to_json` gave, with the state in its place; refuses what it cannot have given."""
+        owner = self.owner
+        C, R, P = len(owner.plan.names), len(owner.plan.names) + len(owner.derived.names), owner.P
+        self.clock = Clock.restored(stored["clock"])
+        self.past = Past.restored(stored["past"], owner.derived.depth, owner.derived.late)
+        self.categories = owner.plan.checked_categories(stored["categories"])
+        for name in ("generation", "learned"):
+            if type(stored[name]) is not int or not 0 <= stored[name] < 1 << 62:
+                raise ValueError(f"{name} must be a count; got {stored[name]!r}")
+            setattr(self, name, stored[name])
+        self.now, self.done = float(stored["now"]), float(stored["done"])
+        if not math.isfinite(self.now + self.done):
+            raise ValueError(f"now must be finite; got {self.now!r} and {self.done!r}")
+        dtype = None if seat is None else seat.stack.model.forecast_dtype(P)
+        for key, codes, time, wall, now, words, generation in stored["waiting"]:
+            row = np.asarray(codes, np.float64)
+            if row.shape != (C,) or np.isinf(row).any() or type(generation) is not int:
+                raise ValueError("a row that waits for its label has another form")
+            same = words is not None and dtype is not None and generation == self.generation
+            made = _record(words, dtype) if same else None  # type: ignore[arg-type]
+            self.waiting[key] = Waiting(row, float(time), float(wall), float(now), made, generation)
+        if seat is None:
+            return
+        self.seat, self.encoder = seat, owner.encoder(self.categories)
+        if self.encoder.width != seat.stack.layout.inputs:
+            raise ValueError(f"{self.encoder.width} columns for {seat.stack.layout.inputs} inputs")
+        self.choice = Choice(seat.stack.model, int(stored["warmup"]))
+        if stored["buffer"] is not None:
+            first, *arrays = stored["buffer"]
+            rows = _rows(arrays, R, P) if arrays else None
+            if type(first) is not int or not (0 if rows is None else len(rows)) < first < 1 << 20:
+                raise ValueError(f"a buffer of {len(arrays)} parts for {first!r} rows")
+            self.buffer = Buffer(first)
+            if rows is not None:
+                self.buffer.extend(rows)
+        self.queue = None if stored["queue"] is None else _rows(stored["queue"], R, P)
+        self.issued = [None if words is None or dtype is None else _record(words, dtype) for words in stored["issued"]]
+        waits = 0 if self.queue is None else len(self.queue)
+        if len(self.issued) != waits or waits > owner.settings.horizon:
+            raise ValueError("rows that wait for their targets and their forecasts differ in number")
+
+
+def _rows(arrays: list[Any], columns: int, outputs: int) -> Rows:
+    """Rows as a file has them, or a refusal."""
+    rows = Rows(*(np.asarray(array, np.float64) for array in arrays))
+    N = len(rows)
+    if [array.shape for array in rows.arrays] != [(N, columns), (N, outputs), (N,), (N,)]:
+        raise ValueError("rows have another form than the settings say")
+    if any(np.isinf(array).any() for array in rows.arrays) or not np.all(rows.steps > 0.0) or np.any(rows.spans < 0.0):
+        raise ValueError("rows have numbers that no row has")
+    return rows
+
+
+def _record(words: Any, dtype: np.dtype) -> np.ndarray:
+    """One forecast as a file has it, or a refusal."""
+    array = np.asarray(words, np.uint64)
+    if array.nbytes != dtype.itemsize or array.ndim != 1:
+        raise ValueError("a forecast has another size than its model's")
+    made = np.frombuffer(bytearray(array.tobytes()), dtype)
+    if not (np.isfinite(made["mean"]).all() and np.all(made["variance"] >= 0.0) and not np.isnan(array.view(np.float64)).any()):
+        raise ValueError("a forecast is not finite")
+    return made
+
+
+def _words(made: np.ndarray | None) -> np.ndarray | None:
+    return None if made is None else np.frombuffer(made.tobytes(), np.uint64)

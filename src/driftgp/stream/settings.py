@@ -1,0 +1,163 @@
+"""Settings of a stream, under one name everywhere: in Python, on the command line, in the header of a file."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from datetime import date
+from typing import Any, Literal
+
+from driftgp import checks
+from driftgp.defaults import Effort, Support, check_effort
+from driftgp.stream.calendar import CYCLES, check_holidays
+
+Missing = Literal["carry", "skip", "refuse"]
+Others = Literal["late", "ignored"]
+_LARGEST = 1_000_000  # rows that a lag or a horizon may span
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user says of the rows, in one form; `settings` reads what users type.
+
+    Attributes:
+        target: column to predict, in frames and files; None where targets come by themselves.
+        time: column of the times; None for those of a DatetimeIndex, or for rows that are one step apart.
+        key: column that says which series a row belongs to.
+        features: columns that are known when their row is predicted. None: all of them where targets come by
+            themselves, and none in a table with a target.
+        known: columns that are known ahead of time; they are features too.
+        others: what becomes of the other columns of a table with a target: "late", their values `horizon` rows before,
+            or "ignored".
+        lags: steps back to each past target that is an input.
+        calendar: cycles of the calendar that are inputs: "day", "week", "year".
+        holidays: dates, or the code of a country, for an input that is 1 on holidays.
+        horizon: rows from a forecast to the row whose target is the last one known.
+        effort: of the default model.
+        support: where targets can lie.
+        level: of the intervals that commands print.
+        missing: what becomes of a row with a blank input: "carry" the last value, "skip" or "refuse" the row.
+    """
+
+    target: str | None = None
+    time: str | None = None
+    key: str | None = None
+    features: tuple[str, ...] | None = None
+    known: tuple[str, ...] = ()
+    others: Others = "late"
+    lags: tuple[int, ...] = ()
+    calendar: tuple[str, ...] = ()
+    holidays: tuple[str, ...] | str = ()
+    horizon: int = 1
+    effort: Effort = "medium"
+    support: Support = "auto"
+    level: float = 0.95
+    missing: Missing = "carry"
+
+    @property
+    def derives(self) -> bool:
+        """Whether any input follows from the past or from the calendar."""
+        return bool(self.lags or self.calendar or self.holidays)
+
+    @property
+    def needs_dates(self) -> bool:
+        """Whether any input comes from the calendar."""
+        return bool(self.calendar or self.holidays)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as JSON holds them."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    def changed(self, **given: Any) -> "Settings":
+        """The same with some of them given anew."""
+        return settings(**{**{field.name: getattr(self, field.name) for field in fields(self)}, **given})
+
+
+def settings(**given: Any) -> Settings:
+    """Settings as users type them, checked.
+
+    >>> settings(target="mw", lags=3, horizon=2).lags
+    (2, 3, 4)
+    >>> settings(lags=[1, 24], calendar=True).calendar
+    ('day', 'week')
+    """
+    names = [field.name for field in fields(Settings)]
+    for name in given:
+        if name not in names:
+            raise ValueError(f"{name!r} is no setting of a stream: choose from {', '.join(names)}")
+    made = Settings(**given)
+    horizon = _count("horizon", made.horizon, 1)
+    for name in ("target", "time", "key"):
+        _name(name, getattr(made, name))
+    check_effort(made.effort)
+    checks.choice("missing", made.missing, ("carry", "skip", "refuse"))
+    checks.choice("others", made.others, ("late", "ignored"))
+    if isinstance(made.level, bool) or not isinstance(made.level, (int, float)) or not 0.0 < made.level < 1.0:
+        raise ValueError(f"level must lie strictly between 0 and 1; got {made.level!r}")
+    known = _names("known", made.known)
+    features = None if made.features is None else _names("features", made.features)
+    for name in (*(features or ()), *known):
+        if name in (made.target, made.time, made.key):
+            role = "target" if name == made.target else "time" if name == made.time else "key"
+            remedy = "ask for lags of it" if role == "target" else "leave it out"
+            raise ValueError(f"features must not hold {name!r}, which is the {role}: {remedy}")
+    return replace(
+        made,
+        features=features,
+        known=known,
+        lags=_lags(made.lags, horizon),
+        calendar=_cycles(made.calendar),
+        holidays=check_holidays(made.holidays),
+        horizon=horizon,
+        support=tuple(made.support) if isinstance(made.support, list) else made.support,
+        level=float(made.level),
+    )
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    number = checks.whole(name, value, least)
+    if number > _LARGEST:
+        raise ValueError(f"{name} must be at most a million; got {value!r}")
+    return number
+
+
+def _name(argument: str, value: Any) -> None:
+    if value is not None and (not isinstance(value, str) or not value):
+        raise ValueError(f"{argument} must be the name of a column; got {value!r}")
+
+
+def _names(argument: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{argument} must be a list of names of columns; got {value!r}: write [{value!r}]")
+    names = tuple(dict.fromkeys(value))
+    for name in names:
+        _name(argument, name)
+    return names
+
+
+def _lags(value: Any, horizon: int) -> tuple[int, ...]:
+    """Steps back to each lag: as a list has them, or the first so many that are known in time."""
+    if isinstance(value, (str, bool)) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"lags must be a number, or a list of steps back such as [1, 2, 24]; got {value!r}")
+    if not isinstance(value, Iterable):
+        return tuple(range(horizon, horizon + _count("lags", value, 0)))
+    lags = tuple(dict.fromkeys(_count("lags", lag, 1) for lag in value))
+    early = [lag for lag in lags if lag < horizon]
+    if early:
+        raise ValueError(f"lags must be at least the horizon ({horizon}), since nothing later is known; got {early[0]}")
+    return lags
+
+
+def _cycles(value: Any) -> tuple[str, ...]:
+    if value is True:
+        return ("day", "week")
+    if value is False or value is None:
+        return ()
+    if isinstance(value, str):
+        value = [value]
+    return tuple(dict.fromkeys(checks.choice("calendar", cycle, tuple(CYCLES)) for cycle in value))
+
+
+def as_days(values: Iterable[Any]) -> tuple[str, ...]:
+    """Dates as ISO 8601 text."""
+    return tuple(value.isoformat()[:10] if isinstance(value, date) else str(value) for value in values)

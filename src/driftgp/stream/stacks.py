@@ -1,0 +1,88 @@
+"""The states of all series: an array of records for each model and layout, and the engine that runs it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from driftgp.engine import Engine, engine
+from driftgp.model import Layout, Model, State
+from driftgp.predictions import Forecast
+
+_FIRST = 1  # records that a stack has room for, before it doubles
+
+
+class Stack:
+    """The states of the series that have one model. A slot that was given back is given out again."""
+
+    def __init__(self, model: Model, layout: Layout) -> None:
+        """Have room for one."""
+        self.model, self.layout = model, layout
+        self.engine: Engine = engine(model, layout.inputs, layout.columns)
+        self.records = np.zeros(_FIRST, model.record_dtype(layout.inputs, layout.columns))
+        self._free = [0]
+
+    def take(self) -> int:
+        """A slot, whose record is all zeros."""
+        if not self._free:
+            size = len(self.records)
+            larger = np.zeros(2 * size, self.records.dtype)
+            words_of(larger)[:size] = words_of(self.records)
+            self.records = larger
+            self._free = list(range(2 * size - 1, size - 1, -1))
+        slot = self._free.pop()
+        words_of(self.records)[slot] = 0
+        return slot
+
+    def release(self, slot: int) -> None:
+        """Give a slot back."""
+        self._free.append(slot)
+
+    def record(self, slot: int) -> np.ndarray:
+        """The record in a slot, of shape (), the same memory until another series comes."""
+        return self.records[slot : slot + 1].reshape(())
+
+    def state(self, slot: int) -> State:
+        """A copy of the state in a slot."""
+        return State.own(self.model, self.layout, self.record(slot).copy())
+
+    def forecast(self, records: np.ndarray) -> Forecast:
+        """What forecasts of this stack say."""
+        return Forecast(self.model, records, flat=self.layout.outputs is None, solve=self.engine.solve)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the states take."""
+        return int(self.records.nbytes)
+
+
+class Seat(NamedTuple):
+    """Where the state of a series is."""
+
+    stack: Stack
+    slot: int
+
+
+class Stacks:
+    """A stack for each model: series that are much alike have models of the same settings."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._stacks: dict[tuple[Model, Layout], Stack] = {}
+
+    def admit(self, model: Model, layout: Layout) -> Seat:
+        """A place for a series that has this model."""
+        model.accept(layout.inputs, layout.columns, 0)
+        stack = self._stacks.get((model, layout))
+        if stack is None:
+            stack = self._stacks[model, layout] = Stack(model, layout)
+        return Seat(stack, stack.take())
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that all states take."""
+        return sum(stack.nbytes for stack in self._stacks.values())
+
+
+def words_of(records: np.ndarray) -> np.ndarray:
+    """Records as rows of whole numbers, the same memory: NumPy copies these sooner than nested records."""
+    return records.view(np.uint64).reshape(len(records), -1)

@@ -1,0 +1,268 @@
+"""All that a stream or a fleet knows as bytes, and back, to the last bit.
+
+A header in JSON has the settings, the columns, and what each series knows; arrays, and the states of the models, are
+the payload, one after another as they are in memory. A state from outside passes `driftgp.gate`: what follows from other
+fields is computed again and compared. Nothing in the bytes is ever executed.
+"""
+
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftgp import gate
+from driftgp.envelope import Envelope
+from driftgp.model import Model, State
+from driftgp.settings_json import model_of, plain
+from driftgp.stream.begin import Default, Given, Start
+from driftgp.stream.plan import Plan
+from driftgp.stream.runtime import Key, Streams
+from driftgp.stream.series import Series
+from driftgp.stream.settings import Settings, settings
+from driftgp.stream.stacks import Stack, words_of
+
+VERSION = 3
+_ENVELOPE = Envelope("stream", b"\x89drstrm", VERSION, largest_header=1 << 30)
+_ARRAY = "array"  # key of a dict that stands for an array in the header
+_KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "b1": np.dtype("bool")}
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+
+
+class Stored(NamedTuple):
+    """What bytes held."""
+
+    streams: Streams
+    extra: dict[str, Any]
+
+
+# ---- trees with arrays -----------------------------------------------------------------------------------------------
+
+
+def seal(kind: str, tree: dict[str, Any]) -> bytes:
+    """A tree of plain values and arrays as bytes."""
+    blobs: list[bytes] = []
+    header = _without_arrays({"kind": kind, **tree}, blobs)
+    text = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 1)
+    return _ENVELOPE.seal(text, blobs)
+
+
+def opened(kind: str, data: bytes) -> dict[str, Any]:
+    """What `seal` was given, once the bytes are whole and of this kind."""
+    header, payload = _ENVELOPE.open(data)
+    found = header.get("kind")
+    if found != kind:
+        raise ValueError(f"this is a file of {_article(found)}, not of {_article(kind)}")
+    try:
+        tree, used = _with_arrays(header, payload, 0)
+    except _WRONG as error:
+        raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
+    if used != len(payload):
+        raise ValueError(f"{kind} is damaged: its parts do not add up")
+    return tree  # type: ignore[no-any-return]
+
+
+def _article(kind: Any) -> str:
+    return {"online": "an Online", "fleet": "a Fleet"}.get(str(kind), f"a {str(kind)[:40]}")
+
+
+def _without_arrays(value: Any, blobs: list[bytes]) -> Any:
+    if isinstance(value, np.ndarray):
+        code = {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
+        blobs.append(np.ascontiguousarray(value, _KINDS[code]).tobytes())
+        return {_ARRAY: [code, *value.shape]}
+    if isinstance(value, dict):
+        return {name: _without_arrays(inner, blobs) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_arrays(inner, blobs) for inner in value]
+    return value
+
+
+def _with_arrays(value: Any, payload: memoryview, used: int) -> tuple[Any, int]:
+    """The tree with its arrays, and how much of the payload they took; none is larger than the payload."""
+    if isinstance(value, list):
+        made = []
+        for inner in value:
+            one, used = _with_arrays(inner, payload, used)
+            made.append(one)
+        return made, used
+    if not isinstance(value, dict):
+        return value, used
+    if _ARRAY in value:
+        code, *shape = value[_ARRAY]
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError("an array has a size that is no count")
+        end = used + _KINDS[code].itemsize * math.prod(shape)
+        if end > len(payload):
+            raise ValueError("an array is longer than the file")
+        array = np.frombuffer(payload[used:end], _KINDS[code]).reshape(shape)
+        return array.astype(array.dtype.newbyteorder("=")), end
+    filled = {}
+    for name, inner in value.items():
+        filled[name], used = _with_arrays(inner, payload, used)
+    return filled, used
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
+
+
+def to_bytes(
+    kind: str,
+    streams: Streams,
+    keys: Sequence[Key] | None = None,
+    extra: dict[str, Any] | None = None,
+    *,
+    alone: bool = False,
+) -> bytes:
+    """All that is known of these series, or of all of them; `alone` writes one series without its key."""
+    chosen = list(streams.series) if keys is None else keys
+    stacks: dict[int, tuple[Stack, list[int]]] = {}
+    entries = []
+    for key in chosen:
+        series = streams.series[key]
+        place = None
+        if series.seat is not None:
+            stack, slots = stacks.setdefault(id(series.seat.stack), (series.seat.stack, []))
+            place = [list(stacks).index(id(stack)), len(slots)]
+            slots.append(series.seat.slot)
+        entries.append([None if alone else key, place, series.to_json()])
+    tree = {
+        "settings": streams.settings.to_json(),
+        "start": _start_to_json(streams.start),
+        "begun": streams.begun,
+        "named": streams.named,
+        "outputs": streams.outputs,
+        "plan": None if streams.planned is None else streams.planned.to_json(),
+        "stacks": [
+            {"model": plain(stack.model), "layout": asdict(stack.layout), "records": words_of(stack.records)[slots]}
+            for stack, slots in stacks.values()
+        ],
+        "series": entries,
+        "common": None if streams.common is None or alone else _common_to_json(streams.common),
+        "extra": extra or {},
+    }
+    return seal(kind, tree)
+
+
+def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> Stored:
+    """Take back what `to_bytes` gave. A model with a part that is not in the library has to be given."""
+    tree = opened(kind, data)
+    try:
+        chosen = settings(**tree["settings"])
+        streams = Streams(chosen, _start_of(kind, chosen, tree["start"], given))
+        _fill(kind, streams, tree, given if isinstance(given, Model) else None)
+        extra = tree["extra"]
+        if not isinstance(extra, dict):
+            raise ValueError("what was saved beside it is no table")
+    except ValueError as error:
+        text = str(error)
+        already = text.startswith((f"{kind} ", "state "))
+        raise ValueError(text if already else f"{kind} is damaged: what it says of its rows cannot be ({text})") from error
+    except _WRONG as error:
+        raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
+    return Stored(streams, extra)
+
+
+def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | None) -> None:
+    outputs = tree["outputs"]
+    if outputs is not None and (type(outputs) is not int or not 0 < outputs < 1 << 20):
+        raise ValueError(f"outputs must be a count; got {outputs!r}")
+    streams.outputs, streams.begun = outputs, tree["begun"] is True
+    if tree["plan"] is not None:
+        streams.share(Plan.restored(tree["plan"]), named=tree["named"] is True)
+    if tree["common"] is not None:
+        (streams.common,) = _states(kind, tree["common"], given)
+    _fill_series(kind, streams, tree, given)
+
+
+def admit(kind: str, streams: Streams, parts: Sequence[bytes], given: Model | None) -> None:
+    """Bring series back into a fleet, all of them or, where one is refused, none."""
+    others = [from_bytes(kind, part, given).streams for part in parts]
+    plan, named = streams.planned, streams.named
+    for other in others:
+        if plan is None or not streams.begun:
+            plan, named = other.planned, other.named
+        elif other.planned is not None:
+            plan = plan.together(other.planned)
+        if streams.begun and other.begun and streams.outputs != other.outputs:
+            raise ValueError(f"{kind} has {other.outputs or 1} outputs, and this one has {streams.outputs or 1}")
+        if other.settings != streams.settings:
+            raise ValueError(f"{kind} is of other settings: {_first_difference(other.settings, streams.settings)}")
+        taken = [key for key in other.series if key in streams.series]
+        if taken:
+            raise ValueError(f"key {taken[0]!r} is in the fleet already: evict it first")
+    for other in others:
+        if not streams.begun:
+            streams.outputs, streams.begun, streams.start, streams.common = other.outputs, other.begun, other.start, other.common
+        if plan is not None:
+            streams.share(plan, named=named)
+        for key, series in other.series.items():
+            streams.series[key] = series.moved(streams)
+
+
+def _first_difference(one: Settings, other: Settings) -> str:
+    names = [field.name for field in fields(one) if getattr(one, field.name) != getattr(other, field.name)]
+    return f"{names[0]} is {getattr(one, names[0])!r}, not {getattr(other, names[0])!r}"
+
+
+def _common_to_json(state: State) -> dict[str, Any]:
+    return {
+        "model": plain(state.model),
+        "layout": asdict(state.layout),
+        "records": words_of(state.record.reshape(1)),
+    }
+
+
+def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model | None) -> None:
+    states, outputs = [_states(kind, stored, given) for stored in tree["stacks"]], streams.outputs
+    for key, place, stored in tree["series"]:
+        if key is not None and not isinstance(key, (str, int)):
+            raise ValueError(f"a key must be text or a whole number; got {key!r}")
+        if key in streams.series:
+            raise ValueError(f"key {key!r} is there twice")
+        series, seat = Series(streams), None
+        if place is not None:
+            number, row = place
+            state = states[number][row]
+            if state.layout.outputs != outputs:
+                raise ValueError("states have other outputs than the stream")
+            seat = streams.stacks.admit(state.model, state.layout)
+            words_of(seat.stack.records)[seat.slot] = words_of(state.record.reshape(1))[0]
+        series.restore(stored, seat)
+        streams.series[key] = series
+
+
+def _states(kind: str, stored: dict[str, Any], given: Model | None) -> list[State]:
+    """States of one model, each through the gate."""
+    model = model_of(kind, stored["model"], given if given is not None and plain(given) == stored["model"] else None)
+    layout = gate.layout_from(stored["layout"])
+    dtype, words = gate.record_dtype(model, layout), np.asarray(stored["records"], np.uint64)
+    if words.ndim != 2 or words.shape[1] * 8 != dtype.itemsize:
+        raise ValueError("states have another size than their model's")
+    return [State(model, layout, row.copy().view(dtype).reshape(())) for row in words]
+
+
+# ---- how series begin ------------------------------------------------------------------------------------------------
+
+
+def _start_to_json(start: Start) -> dict[str, Any]:
+    if isinstance(start, Default):
+        return {"is": "default"}
+    if isinstance(start, Given):
+        return {"is": "model", "model": plain(start.model)}
+    return {"is": "other"}
+
+
+def _start_of(kind: str, chosen: Settings, stored: dict[str, Any], given: Model | Start | None) -> Start:
+    if given is not None and not isinstance(given, Model):
+        return given
+    if stored["is"] == "model":
+        return Given(model_of(kind, stored["model"], given))
+    if stored["is"] != "default":
+        raise ValueError(f"{kind} cannot be read without what chose its models: give it")
+    if given is not None:
+        raise ValueError(f"{kind} is of another model: of the default, not of {type(given).__name__}")
+    return Default(chosen.effort, chosen.support, chosen.horizon)
