@@ -9,6 +9,7 @@ from driftgp.defaults import LONGEST, Effort, Support, check_effort, recommended
 from driftgp.model import Layout, Model, State
 
 FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
+_MOST = 1 << 21  # numbers of the first rows, on the word of a file
 
 
 class Rows(NamedTuple):
@@ -147,9 +148,12 @@ class Buffer:
     def from_json(cls, stored: dict[str, Any], columns: int, outputs: int) -> "Buffer":
         """Take back what `to_json` gave."""
         first, count = stored["first"], len(stored["elapsed"])
-        if type(first) is not int or not 0 <= count < first < 1 << 20:
-            raise ValueError(f"a buffer of {count} of {first} rows")
+        if type(first) is not int or not 0 <= count < first or first * (columns + outputs + 1) > _MOST:
+            raise ValueError(f"a buffer of {count} of {first} rows of {columns} columns")
         shapes = {"X": (count, columns), "y": (count, outputs), "elapsed": (count,)}
         buffer = cls(first, columns, outputs)
-        buffer.extend(Rows(**{name: np.array(stored[name], np.float64).reshape(shapes[name]) for name in shapes}))
+        rows = Rows(**{name: np.array(stored[name], np.float64).reshape(shapes[name]) for name in shapes})
+        if any(np.isinf(array).any() for array in rows) or np.any(rows.elapsed < 0.0):
+            raise ValueError("the first rows must be finite, or NaN, and no time between them below 0")
+        buffer.extend(rows)
         return buffer

@@ -1,17 +1,16 @@
 """Many streams as one object: a model for every key, each as if it were alone."""
 
 import os
-import threading
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from driftgp import checks, frames
 from driftgp.defaults import Effort, Support
-from driftgp.files import write_atomically
+from driftgp.files import read_whole, write_atomically
 from driftgp.frames import Column
+from driftgp.locks import turns
 from driftgp.model import Model, State, checked_batch
 from driftgp.online import Online, refuse_half_life, start_of
 from driftgp.predictions import Prediction
@@ -117,7 +116,7 @@ class Fleet:
     def _adopt(self, streams: Streams) -> None:
         streams.outspoken = False
         self._streams = streams
-        self._lock = threading.RLock()
+        self.lock = turns(self)  # threads that share it take turns
 
     # ---- what it holds -----------------------------------------------------------------------------------------------
 
@@ -129,7 +128,7 @@ class Fleet:
     @property
     def keys(self) -> list[Key]:
         """Keys in the order of their coming."""
-        with self._lock:
+        with self.lock:
             return [key for key in self._streams.series if key is not None]
 
     def __len__(self) -> int:
@@ -141,7 +140,7 @@ class Fleet:
 
     def __getitem__(self, key: Key) -> Online:
         """One key as an `Online` of its own, with all that is known of it."""
-        with self._lock:
+        with self.lock:
             self._known([key])
             return Online.from_bytes(store.to_bytes("online", self._streams, [key], alone=True), self._given())
 
@@ -161,7 +160,7 @@ class Fleet:
 
     def state(self, key: Key) -> State:
         """State of one key, a copy, as `Model` gives and takes it."""
-        with self._lock:
+        with self.lock:
             self._known([key])
             seat = self._streams.series[key].seat
             assert seat is not None  # noqa: S101
@@ -173,7 +172,7 @@ class Fleet:
 
     def times(self, keys: Iterable[Key]) -> np.ndarray:
         """Time of the last row of each of these keys, a number or a date; NaN or NaT where none is known."""
-        with self._lock:
+        with self.lock:
             series = [self._streams.series.get(key) for key in naming.checked(keys)]
             last = np.array([np.nan if one is None else one.clock.latest for one in series])
             if not any(one is not None and one.clock.dated for one in series):
@@ -183,7 +182,7 @@ class Fleet:
 
     def fresh(self) -> "Fleet":
         """Return a fleet without keys that starts them as this one does."""
-        with self._lock:
+        with self.lock:
             streams = self._streams
             other = Streams(streams.settings, streams.start)
             other.common, other.outputs = streams.common, streams.outputs
@@ -202,7 +201,7 @@ class Fleet:
 
     def warm(self, X: Any, y: Any) -> None:
         """Have keys that come from now on start from what `Model.init` makes of a batch X (N×D) and y (N or N×P)."""
-        with self._lock:
+        with self.lock:
             streams = self._streams
             block = streams.read(X, learn=True)
             targets = streams.targets(block, y)
@@ -221,7 +220,7 @@ class Fleet:
                 raises a ValueError. By default it is refused unless `warm` has given the fleet a state to start from: a
                 cold model knows nothing, not even the size of the targets.
         """
-        with self._lock:
+        with self.lock:
             block, listed = self._read(keys, X, learn=False)
             if unknown is not None:
                 checks.choice("unknown", unknown, ("refuse", "start"))
@@ -267,7 +266,7 @@ class Fleet:
     def _take(self, keys: Any, X: Any, y: Any, time: Any, *, at_once: bool) -> Prediction:
         if X is not None:
             frames.same_index(X, y)
-        with self._lock:
+        with self.lock:
             block, listed = self._read(keys, X, learn=True, time=time)
             naming.one_kind(listed[:1], self._streams.series)
             targets = self._streams.targets(block, y)
@@ -305,7 +304,7 @@ class Fleet:
 
     def evict(self, keys: Iterable[Key]) -> dict[Key, bytes]:
         """Take keys out of the fleet and return the bytes of each, with which `admit` brings it back."""
-        with self._lock:
+        with self.lock:
             listed = list(dict.fromkeys(self._known(keys)))
             evicted = {key: store.to_bytes(_KIND, self._streams, [key]) for key in listed}
             for key in listed:
@@ -315,12 +314,12 @@ class Fleet:
     def admit(self, evicted: Mapping[Key, bytes] | bytes) -> None:
         """Bring keys back; `evicted` is a mapping that `evict` gave, or all of a fleet's bytes."""
         given = evicted.values() if isinstance(evicted, Mapping) else [evicted]
-        with self._lock:
+        with self.lock:
             store.admit(_KIND, self._streams, [bytes(part) for part in given], self._given())
 
     def to_bytes(self) -> bytes:
         """All that is known of all keys, and of how new ones start, as bytes."""
-        with self._lock:
+        with self.lock:
             return store.to_bytes(_KIND, self._streams)
 
     @classmethod
@@ -335,8 +334,9 @@ class Fleet:
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Fleet":
         """Read what `save` wrote to `path`, in this process or another one; `model` as in `from_bytes`."""
+        data = read_whole(path)
         try:
-            return cls.from_bytes(Path(path).read_bytes(), model)
+            return cls.from_bytes(data, model)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 

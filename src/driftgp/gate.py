@@ -11,6 +11,7 @@ import numpy as np
 
 from driftgp.contract import Contract, Layout
 from driftgp.engine import Engine, engine
+from driftgp.envelope import affordable
 from driftgp.records import Entry, entries
 
 # A record from outside may not be larger than this, in bytes, whatever its settings say.
@@ -122,10 +123,22 @@ def record_dtype(model: Contract, layout: Layout) -> np.dtype:
         dtype = model.record_dtype(layout.inputs, layout.columns)
     except (ValueError, OverflowError, MemoryError) as error:
         raise ValueError(f"state would be too large for {layout.inputs} inputs: {error}") from error
-    size = sum(8 * field.numbers for field in entries(dtype))  # NumPy's own count wraps around at 2 GiB
+    size = _size(dtype)
     if size > _LARGEST:
         raise ValueError(f"state would be too large: {size} bytes, of at most {_LARGEST}")
     return dtype
+
+
+def believe(kind: str, model: Contract, layout: Layout, length: int) -> None:
+    """Refuse a model that a file of so many bytes describes itself, if its states are out of all proportion to it."""
+    try:
+        affordable("a state", _size(record_dtype(model, layout)), length)
+    except ValueError as error:
+        raise ValueError(f"{kind} is damaged, or of a very large model: {error}. If it is, give the model") from error
+
+
+def _size(dtype: np.dtype) -> int:
+    return sum(8 * field.numbers for field in entries(dtype))  # NumPy's own count wraps around at 2 GiB
 
 
 def layout_from(stored: Any) -> Layout:

@@ -2,16 +2,15 @@
 
 import math
 import os
-import threading
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from driftgp import checkpoint, frames
 from driftgp.defaults import Effort, Support
-from driftgp.files import write_atomically
+from driftgp.files import read_whole, write_atomically
+from driftgp.locks import turns
 from driftgp.model import Model, State
 from driftgp.predictions import Forecast, Prediction
 from driftgp.stream import pending, store
@@ -142,7 +141,7 @@ class Online:
     def _adopt(self, streams: Streams) -> None:
         self._streams = streams
         self._quick: Quick | None = None
-        self._lock = threading.RLock()
+        self.lock = turns(self)  # threads that share it take turns
         if streams.begun:
             self._ready()
 
@@ -173,7 +172,7 @@ class Online:
     @property
     def state(self) -> State:
         """A copy of the state as it is now."""
-        with self._lock:
+        with self.lock:
             return self._at_work.stack.state(self._at_work.slot)
 
     @property
@@ -200,7 +199,7 @@ class Online:
         return series.seat
 
     def __repr__(self) -> str:
-        with self._lock:
+        with self.lock:
             series = self._series
             if series is None or series.seat is None:
                 start = self._streams.start
@@ -228,7 +227,7 @@ class Online:
         >>> online.predict([2.0]).mean.shape, online.predict([[2.0], [3.0], [4.0]]).mean.shape
         ((1,), (3,))
         """
-        with self._lock:
+        with self.lock:
             if self._quick is not None and id is None:
                 row = self._quick.row(x)
                 if row is not None:
@@ -269,7 +268,7 @@ class Online:
         >>> forecast = online.predict([2.0], id="c")
         >>> online.update(y=7.0, id="c")
         """
-        with self._lock:
+        with self.lock:
             if self._quick is not None and type(y) is float and elapsed is None and issued is None and id is None:
                 if self._quick.flat and not math.isinf(y):
                     row = self._quick.row(x)
@@ -299,7 +298,7 @@ class Online:
         >>> prediction.mean.shape
         (500,)
         """
-        with self._lock:
+        with self.lock:
             prediction = self._take(X, y, elapsed, at_once=False, table=True)
         if prediction is None:
             raise ValueError("X must have at least one row to predict for; got none")
@@ -308,7 +307,7 @@ class Online:
     def warm(self, X: Any, y: Any) -> None:
         """Begin with a batch of rows, X (N×D, or a frame) and y: the model that they choose is at work at once."""
         frames.same_index(X, y)
-        with self._lock:
+        with self.lock:
             if self.begun:
                 raise ValueError("a stream can be warmed up once, before its first row: take a new Online")
             block = self._streams.read(X, learn=True)
@@ -371,7 +370,7 @@ class Online:
 
     def __getstate__(self) -> dict[str, Any]:
         """What copies and pickles hold."""
-        with self._lock:
+        with self.lock:
             return {"start": self._streams.start, "data": self.to_bytes()}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -381,7 +380,7 @@ class Online:
 
     def to_bytes(self, **extra: Any) -> bytes:
         """All that it knows, as bytes; `extra` is anything that JSON can hold."""
-        with self._lock:
+        with self.lock:
             return store.to_bytes(_KIND, self._streams, extra=extra)
 
     @classmethod
@@ -411,8 +410,9 @@ class Online:
             model: only for a model with a part that is not in the library (a kernel of your own, a rival): the file
                 cannot describe it.
         """
+        data = read_whole(path)
         try:
-            return cls.from_bytes(Path(path).read_bytes(), model)
+            return cls.from_bytes(data, model)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 

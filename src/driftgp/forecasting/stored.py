@@ -1,25 +1,22 @@
 """A forecaster as bytes, and back: all its numbers to the last bit, checked before they are believed; no pickle."""
 
-import json
 import math
-import zlib
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftgp import essence, gate
-from driftgp.envelope import Envelope
-from driftgp.forecasting.calendar import Calendar
+from driftgp.envelope import Envelope, affordable, packed_numbers
+from driftgp.forecasting.calendar import MOST_STEPS, Calendar
 from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.units import Units
 from driftgp.forecasting.work import MODEL, Work
 from driftgp.model import Layout
 from driftgp.settings_json import model_of, plain
 
-_ENVELOPE = Envelope("forecaster", b"\x89drfcast", 2, largest_header=1 << 20)
+_ENVELOPE = Envelope("forecaster", b"\x89drfcast", 2)
 _LAYOUT = Layout(1, None, MODEL.fills_gaps)
-_MOST = 1 << 27  # numbers
 _ARRAYS = (
     "centre",
     "scale",
@@ -64,8 +61,8 @@ def to_bytes(stored: Stored) -> bytes:
         "rows": len(rows),
         "work": None if work is None else _scalars(work),
     }
-    text = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
-    return _ENVELOPE.seal(text, [zlib.compress(b"".join(essence.to_bytes(_words(array)) for array in arrays), 6)])
+    numbers = b"".join(essence.to_bytes(_words(array)) for array in arrays)
+    return _ENVELOPE.seal(header, [packed_numbers(numbers)])
 
 
 def from_bytes(data: bytes) -> Stored:
@@ -77,6 +74,8 @@ def from_bytes(data: bytes) -> Stored:
         season, known = settings["season"], tuple(map(str, settings["known"]))
         calendar = Calendar(None if grid is None else grid.step, season)
         horizon = settings["horizon"]
+        if type(horizon) is not int or not 1 <= horizon <= MOST_STEPS:
+            raise ValueError(f"it forecasts {horizon!r} steps, of at most {MOST_STEPS}")
         if header["work"] is None:
             rows = _rows(header["rows"], horizon * len(known), payload)
             return Stored(settings, grid, None, rows)
@@ -119,6 +118,9 @@ def _work(
     calendar: Calendar, horizon: int, first: datetime | None, others: int, scalars: dict[str, Any], payload: memoryview
 ) -> Work:
     """A forecaster's work, its numbers those of a file."""
+    # most of it: what the steps have to do with each other, the forecasts issued, the regression on outside columns
+    most = horizon**2 * (calendar.slots + MODEL.forecast_dtype(1).itemsize // 8) + others**2 + calendar.season
+    affordable("what it has learned", 8 * most, len(payload))
     work = Work(calendar, horizon, first, np.zeros(calendar.season), np.zeros((1, others)))
     arrays = _arrays(work)
     sizes = [_words(array).size for array in arrays]
@@ -160,6 +162,5 @@ def _words(array: np.ndarray) -> np.ndarray:
 
 
 def _unpacked(payload: memoryview, count: int) -> np.ndarray:
-    if count > _MOST:
-        raise ValueError(f"it would have {count} numbers, of at most {_MOST}")
+    affordable("its part", 8 * count, len(payload))
     return essence.from_bytes(essence.inflated(payload, 8 * count), max(count, 1)).reshape(-1).copy()

@@ -5,9 +5,7 @@ the payload, one after another as they are in memory. A state from outside passe
 fields is computed again and compared. Nothing in the bytes is ever executed.
 """
 
-import json
 import math
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any, NamedTuple
@@ -26,7 +24,7 @@ from driftgp.stream.settings import Settings, settings
 from driftgp.stream.stacks import Stack, words_of
 
 VERSION = 3
-_ENVELOPE = Envelope("stream", b"\x89drstrm", VERSION, largest_header=1 << 30)
+_ENVELOPE = Envelope("stream", b"\x89drstrm\n", VERSION)
 _ARRAY = "array"  # key of a dict that stands for an array in the header
 _KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "b1": np.dtype("bool")}
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
@@ -46,8 +44,7 @@ def seal(kind: str, tree: dict[str, Any]) -> bytes:
     """A tree of plain values and arrays as bytes."""
     blobs: list[bytes] = []
     header = _without_arrays({"kind": kind, **tree}, blobs)
-    text = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 1)
-    return _ENVELOPE.seal(text, blobs)
+    return _ENVELOPE.seal(header, blobs, level=1)
 
 
 def opened(kind: str, data: bytes) -> dict[str, Any]:
@@ -239,6 +236,7 @@ def _states(kind: str, stored: dict[str, Any], given: Model | None) -> list[Stat
     """States of one model, each through the gate."""
     model = model_of(kind, stored["model"], given if given is not None and plain(given) == stored["model"] else None)
     layout = gate.layout_from(stored["layout"])
+    gate.believe(kind, model, layout, np.asarray(stored["records"]).nbytes)
     dtype, words = gate.record_dtype(model, layout), np.asarray(stored["records"], np.uint64)
     if words.ndim != 2 or words.shape[1] * 8 != dtype.itemsize:
         raise ValueError("states have another size than their model's")
