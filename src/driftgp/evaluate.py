@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp import checks, frames
-from driftgp.intake import Intake
-from driftgp.model import Model, State, checked_rows, warn_of_units
-from driftgp.predictions import Forecast, Prediction
+from driftgp import checks
+from driftgp.model import Model, State
+from driftgp.online import Online
+from driftgp.predictions import Prediction
 
 # The paper calls mean ± 2 standard deviations its 95 % interval; this is that interval's level under a normal law.
 TWO_SIGMA = 0.954499736103642
@@ -30,7 +30,7 @@ class Run(NamedTuple):
     ((2,), True)
     """
 
-    prediction: Forecast
+    prediction: Prediction
     state: State
     trace: Any
 
@@ -60,7 +60,7 @@ def prequential(
     Args:
         model: the model.
         state: a state of it.
-        X: the rows, N×D, or a frame whose columns are D numbers (see `driftgp.columns`).
+        X: the rows, N×D, or a frame whose columns are D numbers (see `driftgp.stream.plan`).
         y: the target of each row; NaN where there is none.
         elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left out it
             follows from the DatetimeIndex of a frame; without one every row is one step after the one before.
@@ -68,28 +68,13 @@ def prequential(
         every: samples from one call of `watch` to the next; the first call is before the first sample.
     """
     every = checks.whole("every", every, 1)
-    frames.same_index(X, y)
-    read, intake = Intake().read(X)
-    spans, _ = intake.elapsed(read, elapsed)
-    X = checks.inputs("X", intake.expanded(read.codes), state.layout.inputs, gaps=state.layout.gaps)
-    rows = checked_rows(state.layout, X, frames.targets(y), spans.elapsed)
-    if model.as_they_are:
-        warn_of_units(*rows[:2])
-    state = state.of(model).copy()
-    engine, stack, first = state.engine(), state.record.reshape(1), np.array([0])
-    trace = None
+    online = Online(model, state)
     if watch is None:
-        forecasts = engine.run(stack, first, np.array([len(X)]), *rows)
-    else:
-        seen, made = [], []
-        for i in range(0, len(X), every):
-            seen.append(_copied(watch(state)))
-            part = [array[i : i + every] for array in rows]
-            made.append(engine.run(stack, first, np.array([len(part[0])]), *part))
-        forecasts, trace = np.concatenate(made), _stacked(seen)
-    prediction = Forecast(model, forecasts, flat=state.layout.outputs is None, solve=engine.solve)
-    prediction.source = read.source
-    return Run(prediction, state, trace)
+        prediction = online.evaluate(X, y, elapsed)
+        return Run(prediction, online.state, None)
+    seen: list[Any] = []
+    prediction = online.evaluate_watched(X, y, elapsed, every, lambda now: seen.append(_copied(watch(now))))
+    return Run(prediction, online.state, _stacked(seen))
 
 
 def _copied(seen: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from driftgp.defaults import Effort, Support
 from driftgp.files import read_whole, write_atomically
 from driftgp.locks import turns
 from driftgp.model import Model, State
-from driftgp.predictions import Forecast, Prediction
+from driftgp.predictions import Forecast, Prediction, joined
 from driftgp.stream import pending, store
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.evaluation import with_rows
@@ -303,6 +303,30 @@ class Online:
         if prediction is None:
             raise ValueError("X must have at least one row to predict for; got none")
         return prediction
+
+    def evaluate_watched(self, X: Any, y: Any, elapsed: Any, every: int, watch: Callable[[State], Any]) -> Prediction:
+        """Do what `evaluate` does, and call `watch` with the state before every so many rows, as it is then.
+
+        Args:
+            X: the rows.
+            y: their targets.
+            elapsed: as in `update`: numbers, or None.
+            every: rows from one call of `watch` to the next.
+            watch: a function of the state, which changes after the call.
+        """
+        frames.same_index(X, y)
+        with self.lock:
+            block = self._streams.read(X, learn=True)
+            targets, made = self._streams.targets(block, y), []
+            for begin in range(0, len(block.codes), every):
+                rows = slice(begin, begin + every)
+                watch(State.own(self.model, self._at_work.stack.layout, self._at_work.stack.record(self._at_work.slot)))
+                some = block.part(rows)
+                passed = None if elapsed is None else np.asarray(elapsed)[rows]
+                keys = [None] * len(some.codes)
+                made.append(self._streams.take(some, targets[rows], keys, elapsed=passed, at_once=False)[0])
+            self._ready()
+        return joined([part for part in made if part is not None], block.source)
 
     def warm(self, X: Any, y: Any) -> None:
         """Begin with a batch of rows, X (N×D, or a frame) and y: the model that they choose is at work at once."""

@@ -7,10 +7,10 @@ import numpy as np
 
 from driftgp import checks
 from driftgp.agp import AGP
-from driftgp.beginning import FIRST, Default, Plan
 from driftgp.defaults import LEARNING, kernel, sizes, wrapped
 from driftgp.expressions import parse_kernel
 from driftgp.kernels import Kernel
+from driftgp.stream.begin import FIRST, Choice, Default
 from driftgp.wrappers import Calibrated, CarryForward, Guarded
 
 
@@ -49,17 +49,17 @@ class Settings:
         """Inputs may be NaN: the last value stands in."""
         return True
 
-    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The model for a stream of which nothing is known."""
         return Default().meanwhile(X, y) if self == Settings() else self.plan(X, y)
 
-    def plan(self, X: np.ndarray, y: np.ndarray) -> Plan:
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The default model, or an AGP with these settings in the same wrappers, for a stream that begins so."""
         if self == Settings():
             return Default().plan(X, y)
         model = self._agp(X.shape[1], y)
         T = model.window or 0
-        return Plan(wrapped(model, T) if self.standardize else CarryForward(Guarded(Calibrated(model))), warmup=T)
+        return Choice(wrapped(model, T) if self.standardize else CarryForward(Guarded(Calibrated(model))), warmup=T)
 
     def _agp(self, inputs: int, y: np.ndarray) -> AGP:
         """What is left out is as in the default."""

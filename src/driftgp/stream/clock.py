@@ -96,7 +96,10 @@ class Clock(NamedTuple):
         if N and self.fixed and self.before == self.latest and bool(np.all((gaps >= 0.0) & (gaps <= self.bound))):
             no = np.zeros(N, bool)
             after = clock._replace(
-                latest=float(now[-1]), before=float(now[-1]), jumped=math.nan, longest=max(self.longest, float(gaps.max()))
+                latest=float(now[-1]),
+                before=float(now[-1]),
+                jumped=math.nan,
+                longest=max(self.longest, float(gaps.max())),
             )
             return Passed(gaps, np.full(N, self.size), np.full(N, self.grid), no, no, now), after
         rows = []

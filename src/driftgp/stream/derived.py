@@ -52,7 +52,9 @@ class Derived(NamedTuple):
         """Whether rows get inputs that they do not bring."""
         return bool(self.late or self.lags or self.cycles or self.holidays)
 
-    def rows(self, past: "Past", codes: np.ndarray, times: np.ndarray, wall: np.ndarray, places: np.ndarray) -> np.ndarray:
+    def rows(
+        self, past: "Past", codes: np.ndarray, times: np.ndarray, wall: np.ndarray, places: np.ndarray
+    ) -> np.ndarray:
         """The inputs of N rows, N×R.
 
         Args:
@@ -71,14 +73,18 @@ class Derived(NamedTuple):
         asof = here - self.horizon  # the last row that is known
         known = asof >= 0
         if self.late:
-            made[:, self.known : C] = np.where(known[:, None], past.late[np.maximum(asof, 0)], np.nan) if len(past) else np.nan
+            made[:, self.known : C] = (
+                np.where(known[:, None], past.late[np.maximum(asof, 0)], np.nan) if len(past) else np.nan
+            )
         if L:
             made[:, C : C + L] = self._lagged(past, times, here, asof, known) if len(past) else np.nan
         if self.cycles or self.holidays:
             made[:, C + L :] = calendar.inputs(wall, self.cycles, self.holidays)
         return made
 
-    def _lagged(self, past: "Past", times: np.ndarray, here: np.ndarray, asof: np.ndarray, known: np.ndarray) -> np.ndarray:
+    def _lagged(
+        self, past: "Past", times: np.ndarray, here: np.ndarray, asof: np.ndarray, known: np.ndarray
+    ) -> np.ndarray:
         lags = np.array(self.lags)
         last = np.maximum(asof, 0)
         by_rows = here[:, None] - lags  # N×L

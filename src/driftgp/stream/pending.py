@@ -64,5 +64,6 @@ def label(streams: Streams, key: Key, name: Id, y: Any, elapsed: Any) -> None:
     target = streams.targets(block, y)
     known = row.issued if row.generation == series.generation else None
     streams.take(block, target, [key], elapsed=elapsed, at_once=True, known=known, overtaken=True)
+    series = streams.series[key]
     series.done = max(series.done, row.now)
     del series.waiting[name]

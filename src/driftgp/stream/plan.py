@@ -71,7 +71,9 @@ class Plan(NamedTuple):
             asked = settings.known
         for name in asked or ():
             if name not in table.columns:
-                raise ValueError(f"features has {name!r}, but there is no such column: there are {listed(table.columns)}")
+                raise ValueError(
+                    f"features has {name!r}, but there is no such column: there are {listed(table.columns)}"
+                )
         known = there if asked is None else list(dict.fromkeys(asked))
         rest = [name for name in there if name not in known]
         if settings.target is None and rest:
@@ -173,7 +175,9 @@ class Plan(NamedTuple):
             name if place < self.known else f"{name} ({horizon} before)" for place, name in enumerate(self.names)
         )
         ordered = tuple(
-            None if labels is None else tuple(sorted(labels, key=lambda text, p=place: categories[p].index(self.kinds[p][text])))  # type: ignore[index,misc]
+            None
+            if labels is None
+            else tuple(sorted(labels, key=lambda text, p=place: categories[p].index(self.kinds[p][text])))  # type: ignore[index,misc]
             for place, labels in enumerate(texts)
         )
         return _encoder(shown, ordered, categories, derived)
@@ -205,7 +209,11 @@ class Plan(NamedTuple):
     @classmethod
     def restored(cls, stored: dict[str, Any]) -> "Plan":
         """Take back what `to_json` gave; refuses what it cannot have given."""
-        names, known, beside = tuple(map(_text, stored["names"])), stored["known"], frozenset(map(_text, stored["beside"]))
+        names, known, beside = (
+            tuple(map(_text, stored["names"])),
+            stored["known"],
+            frozenset(map(_text, stored["beside"])),
+        )
         kinds = tuple(
             {_text(label): code for code, label in enumerate(kind)} if isinstance(kind, list) else kind
             for kind in stored["kinds"]

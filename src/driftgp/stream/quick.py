@@ -58,7 +58,8 @@ class Quick:
                 continue
             first, flag = encoder.first[place], encoder.flags[place]
             inputs = {
-                text: (first, float(text.casefold() in YES)) if flag else (first + i, 1.0) for i, text in enumerate(texts)
+                text: (first, float(text.casefold() in YES)) if flag else (first + i, 1.0)
+                for i, text in enumerate(texts)
             }
             self._texts.append((place, inputs, flag))
 

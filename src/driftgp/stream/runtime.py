@@ -37,6 +37,13 @@ class Block(NamedTuple):
     named: bool
     table: Table | None
 
+    def part(self, some: slice) -> "Block":
+        """Some of the rows."""
+        places = np.arange(len(self.codes))[some]
+        times = None if self.times is None else self.times.rows(places)
+        source = None if self.source is None else self.source.taken(places)
+        return self._replace(codes=self.codes[some], times=times, wall=self.wall[some], source=source, table=None)
+
 
 class Prepared(NamedTuple):
     """Rows of one series, ready for its model, and what the series knows once they have come."""
@@ -110,9 +117,7 @@ class Streams:
 
     def remove(self, key: Key) -> None:
         """Forget a series."""
-        series = self.series.pop(key)
-        if series.seat is not None:
-            series.seat.stack.release(series.seat.slot)
+        self.series.pop(key).leave()
 
     # ---- rows of any form --------------------------------------------------------------------------------------------
 
@@ -146,7 +151,9 @@ class Streams:
         beside = frozenset(name for name in (self.settings.time, self.settings.key, self.settings.target) if name)
         names = tuple(name for name in table.columns if name not in beside)
         if len(names) != len(self.plan.names):
-            raise ValueError(f"X must have {len(self.plan.names)} inputs, as the model was started with; got {listed(names)}")
+            raise ValueError(
+                f"X must have {len(self.plan.names)} inputs, as the model was started with; got {listed(names)}"
+            )
         return self.plan._replace(names=names, beside=beside)
 
     def _times(self, table: Table) -> Column | None:
@@ -173,7 +180,9 @@ class Streams:
             )
         if self.settings.target is not None or self.settings.time is not None:
             name = "target" if self.settings.target is not None else "time"
-            raise ValueError(f"X must be a dict or a frame, since {name} names a column; got an array of shape {X.shape}")
+            raise ValueError(
+                f"X must be a dict or a frame, since {name} names a column; got an array of shape {X.shape}"
+            )
         width = None if self._plan is None else len(self._plan.names)
         X = checks.inputs("X", X, width, ndim=1 if X.ndim == 1 else 2, gaps=self.start.gaps)
         single = X.ndim == 1
@@ -296,9 +305,13 @@ class Streams:
             elif self.settings.missing == "skip":
                 y = np.where(gaps[:, None], np.nan, y)
             which = _by_key(keys)
-            series = [self.series.get(key) or Series(self) for key in which]
+            # A series that begins is learned on a copy, which takes its place in one step: whatever is raised before
+            # that, nothing has changed.
+            before_them = [self.series.get(key) for key in which]
+            series = [Series(self) if one is None else one.twin() if one.begins else one for one in before_them]
             prepared = [
-                self._prepared(one, block, y, places, elapsed) for one, places in zip(series, which.values(), strict=True)
+                self._prepared(one, block, y, places, elapsed)
+                for one, places in zip(series, which.values(), strict=True)
             ]
             if self._doubtful:
                 warn_of_units(block.codes, y)
@@ -307,15 +320,16 @@ class Streams:
                 for one, own in zip(series, prepared, strict=True)
             ]
             made = run_together(jobs)
-        except ValueError:
-            if not self.begun:
-                self._plan, self._derived, self.named = before
+        except BaseException:
+            self._plan, self._derived, self.named = before
             raise
         self.begun, self._doubtful = True, False
         depth = self.derived.depth
-        for key, one, own in zip(which, series, prepared, strict=True):
+        for key, old, one, own in zip(which, before_them, series, prepared, strict=True):
             one.clock, one.past = own.clock, own.past.last(depth)
             self.series[key] = one
+            if old is not None and old is not one:
+                old.leave()
         places = list(which.values())
         flags = {
             "late": _scattered(places, [own.passed.late for own in prepared]),
@@ -376,7 +390,9 @@ class Streams:
                 passed, clock = series.clock.spaced(_spans(spans, shape)[places])
             if block.times is not None and len(places):
                 last = float(np.asarray(block.times.values, np.float64)[places[-1]])
-                clock = clock._replace(latest=last, before=last, zoned=block.times.zoned, dated=block.times.kind == "times")
+                clock = clock._replace(
+                    latest=last, before=last, zoned=block.times.zoned, dated=block.times.kind == "times"
+                )
             return passed, clock
         if block.times is None:
             return series.clock.untimed(None, len(places))
@@ -441,8 +457,14 @@ def _run(works: list[Work]) -> list[np.ndarray]:
     slots, ends = np.array([work.seat.slot for work in works]), np.cumsum([len(work.X) for work in works])
     if len(works) == 1:
         one = works[0]
-        return [stack.engine.run(stack.records, slots, ends, one.X, one.y, one.elapsed, one.X_next, one.issued, one.known_at)]
-    X, y, elapsed, X_next = (_stacked([getattr(work, name) for work in works]) for name in ("X", "y", "elapsed", "X_next"))
+        return [
+            stack.engine.run(
+                stack.records, slots, ends, one.X, one.y, one.elapsed, one.X_next, one.issued, one.known_at
+            )
+        ]
+    X, y, elapsed, X_next = (
+        _stacked([getattr(work, name) for work in works]) for name in ("X", "y", "elapsed", "X_next")
+    )
     issued, places = _places(works, ends)
     made = stack.engine.run(stack.records, slots, ends, X, y, elapsed, X_next, issued, places)
     return np.split(made, ends[:-1])

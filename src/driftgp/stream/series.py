@@ -357,7 +357,9 @@ class Series:
         self.categories = categories
 
     def _meanwhile(self, encoder: Encoder) -> Choice:
-        return self.owner.start.meanwhile(np.zeros((0, encoder.width)), self.owner.plain_targets(np.zeros((0, self.owner.P))))
+        return self.owner.start.meanwhile(
+            np.zeros((0, encoder.width)), self.owner.plain_targets(np.zeros((0, self.owner.P)))
+        )
 
     def _replayed(self, choice: Choice, encoder: Encoder, rows: Rows | None, step: float | None = None) -> Step:
         """Have a model at work that has rows behind it: warmed up on the first, and taught the others in their order."""
@@ -417,6 +419,22 @@ class Series:
         assert self.encoder is not None  # noqa: S101
         return self.encoder
 
+    @property
+    def begins(self) -> bool:
+        """Whether its model is still to be chosen."""
+        return self.seat is None or self.buffer is not None
+
+    def twin(self) -> "Series":
+        """The same series with first rows and a state of its own, to be changed while this one stays as it is."""
+        other = self.moved(self.owner)
+        other.buffer = None if self.buffer is None else self.buffer.copy()
+        return other
+
+    def leave(self) -> None:
+        """Give its place back: a twin has taken over."""
+        if self.seat is not None:
+            self.seat.stack.release(self.seat.slot)
+
     def moved(self, owner: "Streams") -> "Series":
         """The same series among others."""
         other = Series(owner)
@@ -438,7 +456,9 @@ class Series:
             "clock": [*self.clock],
             "past": self.past.to_json(),
             "categories": self.categories,
-            "buffer": None if self.buffer is None else [self.buffer.first, *(self.buffer.rows.arrays if self.buffer.count else ())],
+            "buffer": None
+            if self.buffer is None
+            else [self.buffer.first, *(self.buffer.rows.arrays if self.buffer.count else ())],
             "warmup": None if self.choice is None else self.choice.warmup,
             "generation": self.generation,
             "learned": self.learned,
@@ -509,7 +529,11 @@ def _record(words: Any, dtype: np.dtype) -> np.ndarray:
     if array.nbytes != dtype.itemsize or array.ndim != 1:
         raise ValueError("a forecast has another size than its model's")
     made = np.frombuffer(bytearray(array.tobytes()), dtype)
-    if not (np.isfinite(made["mean"]).all() and np.all(made["variance"] >= 0.0) and not np.isnan(array.view(np.float64)).any()):
+    if not (
+        np.isfinite(made["mean"]).all()
+        and np.all(made["variance"] >= 0.0)
+        and not np.isnan(array.view(np.float64)).any()
+    ):
         raise ValueError("a forecast is not finite")
     return made
 

@@ -157,7 +157,9 @@ def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> St
     except ValueError as error:
         text = str(error)
         already = text.startswith((f"{kind} ", "state "))
-        raise ValueError(text if already else f"{kind} is damaged: what it says of its rows cannot be ({text})") from error
+        raise ValueError(
+            text if already else f"{kind} is damaged: what it says of its rows cannot be ({text})"
+        ) from error
     except _WRONG as error:
         raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
     return Stored(streams, extra)
@@ -193,7 +195,12 @@ def admit(kind: str, streams: Streams, parts: Sequence[bytes], given: Model | No
             raise ValueError(f"key {taken[0]!r} is in the fleet already: evict it first")
     for other in others:
         if not streams.begun:
-            streams.outputs, streams.begun, streams.start, streams.common = other.outputs, other.begun, other.start, other.common
+            streams.outputs, streams.begun, streams.start, streams.common = (
+                other.outputs,
+                other.begun,
+                other.start,
+                other.common,
+            )
         if plan is not None:
             streams.share(plan, named=named)
         for key, series in other.series.items():
