@@ -79,7 +79,7 @@ sanitised-%: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SANITISED_TESTS) $(ARGS) \
 		&& $(BIN)/python -m tests.fuzz states stacks --cases 1000 --longest 120 --seconds 1800
 
-fuzz: $(VENV)/.dev ## hostile states, files and calls, by seed (ARGS="states --seed 7 --only 123": one case again)
+fuzz: $(VENV)/.dev ## hostile states, files, calls and streams, by seed (ARGS="states --seed 7 --only 123": one case again)
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)
 
 soak: $(VENV)/.dev ## a million hostile steps of several models: memory, slowest step (ARGS="--steps 100000")
