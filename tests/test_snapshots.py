@@ -2,8 +2,8 @@
 
     python -m tests.test_snapshots --write     write them anew, after a change that is meant
 
-Other processors round otherwise, and rounding grows along a stream. These are short: targets scaled by 1 ± 10⁻¹², or the
-other engine, move the numbers by up to 4·10⁻⁶ of the targets' standard deviation, and five times that is allowed.
+Other processors round otherwise, and rounding grows along a stream. These are short: targets scaled by 1 ± 10⁻¹², or
+the other engine, move the numbers by up to 4·10⁻⁶ of the targets' standard deviation; five times that is allowed.
 """
 
 import argparse
