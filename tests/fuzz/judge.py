@@ -18,7 +18,7 @@ FLOOR = 1e-3  # standard deviations of the targets below which errors count as e
 FORGETTING = 0.998
 ABSURD = 1e30  # a target beyond this is a fill value, which no method is judged by
 MOST = 100.0  # times the error of the better rival, over 200 rows
-FIRST = 5  # targets from which their range says what is far
+FIRST = 10  # targets from which their range says what is far
 
 
 class Forecasts(NamedTuple):
