@@ -38,7 +38,7 @@ def case(rng: np.random.Generator, longest: int = LONGEST) -> dict[str, Any]:
         length = max(high[end] - low[end], 1e-3 * max(abs(high[end]), abs(low[end])), 1e-12)
         centres = np.stack([mean, median])
         away = float(np.maximum(np.maximum(centres - high[end], low[end] - centres), 0.0).max()) / length
-        beyond += [end] * bool(away > 1.0)
+        beyond += [end] * bool(away > 1.0 + 1e-6)
         farthest = max(farthest, away)
     return {
         "not_finite": not_finite,

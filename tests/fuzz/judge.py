@@ -50,7 +50,7 @@ def judged(said: Forecasts, X: Floats, y: Floats) -> Verdict:
     with np.errstate(all="ignore"):
         crossed = finite & ((said.low > said.median) | (said.median > said.high) | (said.variance <= 0.0))
         distance = np.maximum(*(distances(each, y) for each in (said.mean, said.median)))
-    beyond = begun & finite & (before >= FIRST) & (distance > 1.0)
+    beyond = begun & finite & (before >= FIRST) & (distance > 1.0 + 1e-6)
     return Verdict(
         _rows(begun & ~finite),
         _rows(begun & crossed),
