@@ -59,6 +59,11 @@ class GuardedState(View):
     anew: np.ndarray = wholes(_OFTEN)  # targets before the last times that it did, the latest first, 0 without
     inner: Any = part()
 
+    @property
+    def samples(self) -> int:
+        """Targets so far, those of the warm-up included: a sample is in it once, or not at all."""
+        return self.seen
+
 
 @dataclass(frozen=True)
 class Guarded(Holding):
