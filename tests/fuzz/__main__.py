@@ -52,23 +52,29 @@ def lines(kind: str, effort: str, seed: int, begin: int, end: int, longest: floa
     command = [sys.executable, "-m", "tests.fuzz", kind, "--effort", effort, "--seed", str(seed)]
     command += ["--worker", str(begin), str(end)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as worker:
-        assert worker.stdout is not None
-        number, rest, wait = None, b"", 120.0  # to start, it imports everything
-        while True:
-            if not select.select([worker.stdout], [], [], wait)[0]:
-                worker.kill()
-                yield {"end": number, "failure": f"still at work after {wait:.0f} s"}
-                return
-            block = os.read(worker.stdout.fileno(), 1 << 16)
-            if not block:
-                break
-            *whole, rest = (rest + block).split(b"\n")
-            for line in whole:
-                told = json.loads(line)
-                number, wait = told.get("begin"), longest if "begin" in told else 120.0
-                yield told
-        if worker.wait() != 0 or number is not None:
-            yield {"end": number, "failure": f"the process ended with code {worker.returncode}"}
+        try:
+            yield from _heard(worker, longest)
+        finally:  # also where nobody listens any more, since time is up
+            worker.kill()
+
+
+def _heard(worker: "subprocess.Popen[bytes]", longest: float) -> Iterator[dict[str, Any]]:
+    assert worker.stdout is not None
+    number, rest, wait = None, b"", 120.0  # to start, it imports everything
+    while True:
+        if not select.select([worker.stdout], [], [], wait)[0]:
+            yield {"end": number, "failure": f"still at work after {wait:.0f} s"}
+            return
+        block = os.read(worker.stdout.fileno(), 1 << 16)
+        if not block:
+            break
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            told = json.loads(line)
+            number, wait = told.get("begin"), longest if "begin" in told else 120.0
+            yield told
+    if worker.wait() != 0 or number is not None:
+        yield {"end": number, "failure": f"the process ended with code {worker.returncode}"}
 
 
 def fuzz(kind: str, given: argparse.Namespace) -> list[tuple[int, str]]:

@@ -17,7 +17,7 @@ BLOCK = 200  # rows of one error
 FLOOR = 1e-3  # standard deviations of the targets below which errors count as equal
 FORGETTING = 0.998
 ABSURD = 1e30  # a target beyond this is a fill value, which no method is judged by
-MOST = 100.0  # times the error of the better rival, over 200 rows
+MOST = 1000.0  # times the error of the better rival, over 200 rows
 FIRST = 10  # targets from which their range says what is far
 
 
