@@ -18,7 +18,7 @@ from driftgp.engine import engine
 from driftgp.fleet import Fleet
 from driftgp.kernels import SE, Linear, Matern32, Matern52
 from driftgp.model import State
-from tests.fuzz import calls, files, states
+from tests.fuzz import calls, files, interrupts, states
 from tests.fuzz.__main__ import generator
 
 RNG = np.random.default_rng(5)
@@ -54,6 +54,20 @@ def test_a_changed_file_is_read_or_refused_in_one_sentence(number):
 @pytest.mark.parametrize("number", range(12))
 def test_any_sequence_of_calls_leaves_finite_forecasts(number):
     calls.case(generator("calls", 99, number))
+
+
+@linux
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("kind", interrupts.ENABLED[:2])
+def test_interrupts_at_any_moment_tear_nothing(kind, number):
+    """Of the default model too, of twenty keys in two threads, and again and again while the first one is heard."""
+    interrupts.KINDS[kind](generator("interrupts", 99, number))
+
+
+@linux
+@pytest.mark.parametrize("number", range(3))
+def test_an_interrupted_run_that_is_started_again_writes_the_same_bytes(number):
+    interrupts.KINDS["run"](generator("interrupts", 99, number))
 
 
 # ---- what the fuzzers found ------------------------------------------------------------------------------------------
@@ -224,6 +238,101 @@ def test_a_state_taken_while_updates_go_on_is_never_torn():
     worker.join()
     assert taken
     assert all(state.record.tobytes() == expected[state.samples] for state in taken)
+
+
+HUNDREDS = """
+import signal, numpy as np
+from driftgp import AGP
+from driftgp.fleet import Fleet
+
+class Stop(Exception): pass
+
+def handler(*_):
+    global heard
+    heard += 1
+    raise Stop
+
+heard, X, keys = 0, np.random.default_rng(0).normal(size=(4000, 2)), np.arange(4000) % 20
+signal.signal(signal.SIGALRM, handler)
+while heard < 300:
+    fleet, begin = Fleet(AGP(inducing=5, window=30)), heard
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 2e-4 * (1 + heard % 40), 1e-4)
+        while True:
+            forecast = fleet.evaluate(keys, X, X[:, 0])
+    except Stop:
+        pass
+    while True:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            break
+        except Stop:
+            pass
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+for _ in range(50):
+    np.zeros(100_000).sum()  # where memory was damaged, the next one to ask for some finds it
+"""
+
+
+@linux
+@natively
+def test_hundreds_of_interrupts_of_a_fleet_in_two_threads_damage_no_memory():
+    """Arrays were given back while a thread still wrote to them, and five of fourteen processes died of it."""
+    told = script(HUNDREDS)
+    assert told.returncode == 0, told.stderr
+
+
+FORKED = """
+import os, signal, threading, time, warnings, numpy as np
+from driftgp import AGP, Online
+from driftgp.fleet import Fleet
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(4000, 2))
+at_work, idle = KIND, Online()
+idle.update(X[:5], X[:5, 0])
+update = (lambda: at_work.update(X, X[:, 0])) if isinstance(at_work, Online) else (
+    lambda: at_work.update(np.arange(4000) % 20, X, X[:, 0]))
+read = (lambda: at_work.predict(X[0])) if isinstance(at_work, Online) else (lambda: at_work.predict([0], X[:1]))
+update()
+over = []
+def work():
+    while not over:
+        update()
+thread = threading.Thread(target=work)
+thread.start()
+refused = 0
+for _ in range(10):
+    time.sleep(0.03)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        idle.update(X[5:9], X[5:9, 0])  # what no thread was at work on goes on
+        fleet = Fleet(AGP(inducing=3, window=20))
+        fleet.update(np.arange(400) % 20, X[:400], X[:400, 0])  # with threads of this process
+        try:
+            read()
+        except ValueError as error:
+            assert "was forked while another thread was at work on it" in str(error), error
+            os._exit(7)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 7), code
+    refused += code == 7
+over.append(True)
+thread.join()
+read()
+print(refused)
+"""
+
+
+@linux
+@natively
+@pytest.mark.parametrize("kind", ["Online()", "Online(AGP(inducing=10, window=60))", "Fleet()"])
+def test_a_process_that_is_forked_during_an_update_is_refused_with_a_sentence_and_never_waits(kind):
+    """The thread that holds the lock is not in the child: all ten children waited for it for ever."""
+    told = script(FORKED.replace("KIND", kind))
+    assert told.returncode == 0, told.stderr
+    assert int(told.stdout) >= 1, "no fork came during an update"
 
 
 @natively

@@ -97,6 +97,14 @@ class Default:
         """Refuse what no row could mend."""
         check_effort(self.effort)
 
+    @classmethod
+    def from_json(cls, stored: Any) -> "Default":
+        """The default of an effort and a support as they were written down."""
+        effort, support = stored
+        support = tuple(support) if isinstance(support, list) else support
+        recommended(np.zeros((0, 1)), np.zeros(0), effort=effort, support=support)  # which refuses others
+        return cls(effort=effort, support=support)
+
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
         """The default for a stream of which nothing is known."""
         return Plan(recommended(X, y, effort=self.effort, support=self.support))
@@ -133,6 +141,12 @@ class Buffer:
         for kept, new in zip(self._rows, rows, strict=True):
             kept[self.count : end] = new
         self.count = end
+
+    def longer(self) -> "Buffer":
+        """One that may be extended while this one stays as it is; the rows that are there are the same memory."""
+        other = object.__new__(Buffer)
+        other.count, other._rows = self.count, self._rows
+        return other
 
     def copy(self) -> "Buffer":
         """The same rows, kept by themselves."""

@@ -1,6 +1,5 @@
 """A model and its state as one object, for programs that meet their samples one at a time."""
 
-import copy
 import math
 import os
 import warnings
@@ -274,14 +273,16 @@ class Online:
             if self._doubtful:
                 warn_of_units(rows.X, rows.y)
                 self._doubtful = False
-            if not begins:
-                made = [self._run(rows)]
-                self._keep(intake)
-                return made, read.source
-            kept = Rows(read.codes.reshape(len(rows.X), -1), rows.y, spans.spans)
-            twin = self._twin()
-            made = twin._first(_First(layout, rows, kept, spans.steps, read, intake), asked=asked, warm=warm)  # noqa: SLF001
-            self.__dict__ = twin.__dict__  # in one step: whatever was raised before it, nothing has changed
+            # the state is not all that changes: try it on a copy, and take that over in one step
+            tried = self._twin() if begins or (intake.clock.last is not None and len(rows.X) > 1) else self
+            if begins:
+                kept = Rows(read.codes.reshape(len(rows.X), -1), rows.y, spans.spans)
+                first = _First(layout, rows, kept, spans.steps, read, intake)
+                made = tried._first(first, asked=asked, warm=warm)  # noqa: SLF001
+            else:
+                made = [tried._run(rows)]  # noqa: SLF001
+                tried._keep(intake)  # noqa: SLF001
+            self.__dict__ = tried.__dict__
             return made, read.source
 
     def _first(self, new: "_First", *, asked: bool, warm: bool) -> list[Forecast]:
@@ -293,9 +294,13 @@ class Online:
         return made
 
     def _twin(self) -> "Online":
-        """The same stream with a state and first rows of its own."""
-        twin = copy.copy(self)
-        twin.lock = self.lock
+        """The same stream with a state of its own, to be tried on."""
+        twin = object.__new__(type(self))
+        twin.__dict__ |= self.__dict__
+        if self._buffer is not None:
+            twin._buffer = self._buffer.longer()
+        if self._state is not None:
+            twin._adopt(self._state.copy(), self._plan)
         return twin
 
     def _keep(self, intake: Intake) -> None:
@@ -425,6 +430,7 @@ class Online:
                 "intake": self._intake.to_json(),
                 "buffer": None if self._buffer is None else self._buffer.to_json(),
                 "warmup": None if self._plan is None else self._plan.warmup,
+                "default": [self._start.effort, self._start.support] if isinstance(self._start, Default) else None,
             }
             return checkpoint.to_bytes(self.model, self._at_work, {_KIND: stored, **extra})
 
@@ -438,6 +444,8 @@ class Online:
         online = cls(model)
         try:
             stored = restored.extra[_KIND]
+            if model is None and stored["default"] is not None:
+                online._start = Default.from_json(stored["default"])
             online._intake = Intake.from_json(stored["intake"])
             columns = online._intake.columns
             width = state.layout.inputs if columns is None else len(columns.names)
