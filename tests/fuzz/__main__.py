@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-CASES = {"states": 2000, "files": 1000, "calls": 500, "stacks": 200, "interrupts": 1000}
+CASES = {"states": 2000, "files": 1000, "calls": 500, "stacks": 200, "interrupts": 1000, "saved": 2000}
 LONGEST = 10.0  # seconds for one case; a sanitiser takes longer
 
 

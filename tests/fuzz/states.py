@@ -165,16 +165,18 @@ def case(rng: np.random.Generator) -> str:
 
 
 def go_on(model: Model, state: State) -> None:
-    """Every forecast of a state that was taken is finite, and so are its intervals."""
+    """Every forecast of a state that was taken is finite, and so are its intervals, with the median in them."""
     online = Online(model, state)
     D, P = state.layout.inputs, state.layout.columns
     for i in range(40, 40 + STEPS):
         x = np.resize(X[i], D)
         forecast = online.predict(x)
-        ends = forecast.interval(0.9)
-        numbers = (forecast.mean, forecast.variance, *ends)
+        low, high = forecast.interval(0.9)
+        median = forecast.quantile(0.5)
+        numbers = (forecast.mean, forecast.variance, low, high, median)
         assert all(np.isfinite(number).all() for number in numbers), f"not finite after {i - 40} steps: {numbers}"
         assert (forecast.variance > 0.0).all(), f"variance {forecast.variance} after {i - 40} steps"
+        assert ((low <= median) & (median <= high)).all(), f"out of order after {i - 40} steps: {low, median, high}"
         online.update(x, Y[i] if state.layout.outputs is None else np.full(P, Y[i]))
     with contextlib.suppress(ValueError):  # by now it may have grown to what no step could have left
         checkpoint.from_bytes(model, checkpoint.to_bytes(model, online.state))
