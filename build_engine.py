@@ -40,7 +40,7 @@ class Compiler:
     @property
     def options(self) -> list[str]:
         """Options for every source."""
-        return [*self.command, *OPTIONS, *([] if self.system == "win32" else ["-fPIC"])]
+        return [*self.command, *OPTIONS, *([] if self.system == "win32" else ["-fPIC", "-pthread"])]
 
     @property
     def levels(self) -> dict[str, list[str]]:

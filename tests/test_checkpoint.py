@@ -395,7 +395,7 @@ def test_not_even_a_forged_header_does_more_than_raise(data, draw):
         header[name][draw.draw(st.integers(0, len(header[name]) - 1))] = draw.draw(st.integers(-3, 100))
     else:
         header[name] = draw.draw(JSON)
-    forged = checkpoint._seal(zlib.compress(json.dumps(header).encode()), payload)
+    forged = checkpoint._ENVELOPE.seal(header, [payload])
     _loads_or_refuses(forged, draw.draw(st.sampled_from([SMALL, None])))
 
 
@@ -470,7 +470,7 @@ def test_a_record_of_another_layout_is_refused_before_anything_is_read_from_it()
 def test_a_forged_size_is_refused_before_memory_is_asked_for(data, settings):
     header, payload = checkpoint._open(data)
     header["model"].update(settings)
-    forged = checkpoint._seal(zlib.compress(json.dumps(header).encode()), payload)
+    forged = checkpoint._ENVELOPE.seal(header, [payload])
     with pytest.raises(ValueError, match="too large"):
         checkpoint.from_bytes(None, forged)
 
@@ -481,7 +481,7 @@ def test_a_payload_that_unpacks_to_more_than_a_state_is_refused(data):
     payload = bomb + payload[header["blocks"][0] :]
     header["blocks"][0] = len(bomb)
     with pytest.raises(ValueError, match="damaged: a part of it has the wrong size"):
-        checkpoint.from_bytes(SMALL, checkpoint._seal(zlib.compress(json.dumps(header).encode()), payload))
+        checkpoint.from_bytes(SMALL, checkpoint._ENVELOPE.seal(header, [payload]))
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

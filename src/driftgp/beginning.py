@@ -9,6 +9,7 @@ from driftgp.defaults import LONGEST, Effort, Support, check_effort, recommended
 from driftgp.model import Layout, Model, State
 
 FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
+_MOST = 1 << 21  # numbers of the first rows, on the word of a file
 
 
 class Rows(NamedTuple):
@@ -96,6 +97,14 @@ class Default:
         """Refuse what no row could mend."""
         check_effort(self.effort)
 
+    @classmethod
+    def from_json(cls, stored: Any) -> "Default":
+        """The default of an effort and a support as they were written down."""
+        effort, support = stored
+        support = tuple(support) if isinstance(support, list) else support
+        recommended(np.zeros((0, 1)), np.zeros(0), effort=effort, support=support)  # which refuses others
+        return cls(effort=effort, support=support)
+
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Plan:
         """The default for a stream of which nothing is known."""
         return Plan(recommended(X, y, effort=self.effort, support=self.support))
@@ -133,6 +142,12 @@ class Buffer:
             kept[self.count : end] = new
         self.count = end
 
+    def longer(self) -> "Buffer":
+        """One that may be extended while this one stays as it is; the rows that are there are the same memory."""
+        other = object.__new__(Buffer)
+        other.count, other._rows = self.count, self._rows
+        return other
+
     def copy(self) -> "Buffer":
         """The same rows, kept by themselves."""
         other = Buffer(len(self._rows.X), self._rows.X.shape[1], self._rows.y.shape[1])
@@ -147,9 +162,12 @@ class Buffer:
     def from_json(cls, stored: dict[str, Any], columns: int, outputs: int) -> "Buffer":
         """Take back what `to_json` gave."""
         first, count = stored["first"], len(stored["elapsed"])
-        if type(first) is not int or not 0 <= count < first < 1 << 20:
-            raise ValueError(f"a buffer of {count} of {first} rows")
+        if type(first) is not int or not 0 <= count < first or first * (columns + outputs + 1) > _MOST:
+            raise ValueError(f"a buffer of {count} of {first} rows of {columns} columns")
         shapes = {"X": (count, columns), "y": (count, outputs), "elapsed": (count,)}
         buffer = cls(first, columns, outputs)
-        buffer.extend(Rows(**{name: np.array(stored[name], np.float64).reshape(shapes[name]) for name in shapes}))
+        rows = Rows(**{name: np.array(stored[name], np.float64).reshape(shapes[name]) for name in shapes})
+        if any(np.isinf(array).any() for array in rows) or np.any(rows.elapsed < 0.0):
+            raise ValueError("the first rows must be finite, or NaN, and no time between them below 0")
+        buffer.extend(rows)
         return buffer

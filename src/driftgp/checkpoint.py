@@ -6,24 +6,21 @@ engine) those bits would not fit. A digest of the state tells; the state is then
 rounding.
 """
 
-import json
 import os
-import zlib
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftgp import essence, gate
-from driftgp.envelope import Envelope
+from driftgp.envelope import Envelope, packed_numbers
 from driftgp.essence import Essence
-from driftgp.files import write_atomically
+from driftgp.files import read_whole, write_atomically
 from driftgp.model import Layout, Model, State
 from driftgp.settings_json import model_of, portrait
 
 VERSION = 2
-_ENVELOPE = Envelope("checkpoint", b"\x89driftgp", VERSION, largest_header=1 << 26)
+_ENVELOPE = Envelope("checkpoint", b"\x89driftgp", VERSION)
 
 
 class Restored(NamedTuple):
@@ -67,7 +64,7 @@ def to_bytes(model: Model, state: State, extra: Any = None) -> bytes:
     if state.record.dtype != parts.dtype:
         raise ValueError(f"state must be one that this {type(model).__name__} was started with; its layout differs")
     cut = parts.cut(state.record)
-    blocks = [_compressed(words) if words.any() else b"" for words in cut]
+    blocks = [packed_numbers(essence.to_bytes(words)) if words.any() else b"" for words in cut]
     header = {
         "layout": asdict(state.layout),
         "model": portrait(model),
@@ -76,10 +73,9 @@ def to_bytes(model: Model, state: State, extra: Any = None) -> bytes:
         "extra": extra,
     }
     try:
-        text = json.dumps(header, separators=(",", ":"))
+        return _ENVELOPE.seal(header, blocks, level=9)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"extra must be something that JSON can hold; got {extra!r}") from error
-    return _seal(zlib.compress(text.encode(), 9), b"".join(blocks))
 
 
 def from_bytes(model: Model | None, data: bytes) -> State:
@@ -112,8 +108,10 @@ def restore(model: Model | None, data: bytes) -> Restored:
     'row 17'
     """
     header, payload = _open(data)
-    model = model_of("checkpoint", header["model"], model)
+    described, model = model is None, model_of("checkpoint", header["model"], model)
     layout = _layout(header["layout"])
+    if described:
+        gate.believe("checkpoint", model, layout, len(data))
     parts = Essence(model, layout)
     try:
         essential, difference = _words(parts, header["blocks"], payload)
@@ -160,8 +158,9 @@ def load(path: str | os.PathLike[str], model: Model | None = None) -> Restored:
 
     A model with a part that is not in the library (a kernel of your own, a rival) has to be given.
     """
+    data = read_whole(path)
     try:
-        return restore(model, Path(path).read_bytes())
+        return restore(model, data)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -184,10 +183,6 @@ def peek(data: bytes) -> dict[str, Any]:
 # ---- bytes -----------------------------------------------------------------------------------------------------------
 
 
-def _compressed(words: np.ndarray) -> bytes:
-    return zlib.compress(essence.to_bytes(words), 6)
-
-
 def _words(parts: Essence, lengths: list[int], payload: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Essential and differing words out of the payload; an empty block is one of zeros."""
     if len(lengths) != 2 or sum(lengths) != len(payload):
@@ -199,10 +194,6 @@ def _words(parts: Essence, lengths: list[int], payload: bytes) -> tuple[np.ndarr
         for block, size in zip(blocks, sizes, strict=True)
     )
     return essential, difference
-
-
-def _seal(header: bytes, payload: bytes) -> bytes:
-    return _ENVELOPE.seal(header, [payload])
 
 
 def _open(data: bytes) -> tuple[dict[str, Any], bytes]:

@@ -14,6 +14,53 @@ from typing import Any, NamedTuple
 _FRAME = struct.Struct("<8sHIQ")
 _DIGEST = 32
 
+# What may be made of a file, in bytes. A header is a text that may become thirty times as large in memory, so that it
+# is hardly longer than its file; numbers are at most a few times the file, and of a small one a few megabytes.
+_TEXT = 1 << 16
+_TIMES, _NUMBERS = 8, 24 << 20
+
+
+def affordable(what: str, size: int, length: int) -> None:
+    """Refuse to ask for `size` bytes of memory on the word of a file of `length` bytes.
+
+    >>> affordable("a state", 1 << 30, 500)
+    Traceback (most recent call last):
+    ValueError: a state of 1073741824 bytes is too large for a file of 500 bytes: at most 25169824 are believed
+    """
+    most = _TIMES * length + _NUMBERS
+    if size > most:
+        raise ValueError(
+            f"{what} of {size} bytes is too large for a file of {length} bytes: at most {most} are believed"
+        )
+
+
+def packed_numbers(data: bytes, level: int = 6) -> bytes:
+    """Compressed numbers; as they are where a reader would not believe that so few bytes hold so many."""
+    small = zlib.compress(data, level)
+    return small if len(data) <= _TIMES * len(small) + _NUMBERS else zlib.compress(data, 0)
+
+
+def packed_header(header: Any, rest: int, level: int = 6) -> bytes:
+    """A header as compressed JSON; as it is where a reader of it and `rest` more bytes would not believe its length."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    small = zlib.compress(text, level)
+    return small if len(text) <= len(small) + rest + _TEXT else zlib.compress(text, 0)
+
+
+def unpacked_header(block: bytes | memoryview, length: int) -> Any:
+    """What `packed_header` was given, out of a file of so many bytes.
+
+    >>> unpacked_header(packed_header({"row": 17}, 0), 25)
+    {'row': 17}
+    """
+    try:
+        text = zlib.decompressobj().decompress(block, length + _TEXT + 1)
+        if len(text) > length + _TEXT:
+            raise ValueError(f"it is longer than {length + _TEXT} bytes")
+        return json.loads(text)
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise ValueError(f"its header cannot be read ({error})") from error
+
 
 class Envelope(NamedTuple):
     """One kind of such bytes."""
@@ -21,15 +68,16 @@ class Envelope(NamedTuple):
     kind: str  # what errors call it
     magic: bytes  # eight bytes, not ASCII, so that no text file begins like it
     version: int
-    largest_header: int  # bytes: never more than that is unpacked
 
-    def seal(self, header: bytes, payload: Sequence[bytes | memoryview]) -> bytes:
-        """Put a compressed header and the pieces of a payload into one."""
-        frame = _FRAME.pack(self.magic, self.version, len(header), sum(map(len, payload)))
+    def seal(self, header: dict[str, Any], payload: Sequence[bytes | memoryview], level: int = 6) -> bytes:
+        """Put a header, which JSON can hold, and the pieces of a payload into one."""
+        length = sum(map(len, payload))
+        text = packed_header(header, length, level)
+        frame = _FRAME.pack(self.magic, self.version, len(text), length)
         digest = hashlib.sha256()
-        for part in (frame, header, *payload):
+        for part in (frame, text, *payload):
             digest.update(part)
-        return b"".join([frame, header, *payload, digest.digest()])
+        return b"".join([frame, text, *payload, digest.digest()])
 
     def open(self, data: bytes) -> tuple[dict[str, Any], memoryview]:
         """Header and payload, once magic, version, length and checksum are right."""
@@ -51,9 +99,9 @@ class Envelope(NamedTuple):
             raise ValueError(f"{kind} is damaged: its checksum does not match")
         end = _FRAME.size + header_length
         try:
-            header = json.loads(zlib.decompressobj().decompress(view[_FRAME.size : end], self.largest_header))
-        except (zlib.error, ValueError, RecursionError) as error:
-            raise ValueError(f"{kind} is damaged: its header cannot be read ({error})") from error
+            header = unpacked_header(view[_FRAME.size : end], len(data))
+        except ValueError as error:
+            raise ValueError(f"{kind} is damaged: {error}") from error
         if not isinstance(header, dict):
             raise ValueError(f"{kind} is damaged: its header is not complete")
         return header, view[end:-_DIGEST]

@@ -1,40 +1,109 @@
 """Files that are either whole or not there, and no file in two parts at once."""
 
+import contextlib
 import os
+import re
+import stat
 import tempfile
+import time
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
+
+from driftgp.locks import is_at, lock
+
+_ODD = {stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device"}
+_ATTEMPTS = 5  # at a temporary file
+_SETTLED = 3600.0  # seconds after which a temporary file is taken for a leftover where there are no locks
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """All of a plain file; a pipe, which may never end, a folder or a device is refused."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _refuse_odd(path, os.fstat(descriptor).st_mode)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file such that, whatever happens, a reader finds the old bytes or the new ones.
 
-    The bytes go to a temporary file beside it, reach the disk, and then take the name in one step.
+    The bytes go to a temporary file beside it, reach the disk, and then take the name in one step. Where the name is a
+    link, the file that it points to is written. What earlier writes that were killed have left beside it is removed.
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to: make it first")
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to: make it first")
+    if target.exists():
+        _refuse_odd(path, target.stat().st_mode)
+    try:
+        remove_leftovers(target)
+        _write(target, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(error.errno, f"{reason}; the file is as it was before", str(path)) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor, temporary = _part(path)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(_usual_mode(path))
-        os.replace(temporary, path)  # noqa: PTH105
+            temporary.chmod(_usual_mode(path))
+            if os.name == "posix":  # while it is locked: no other writer takes it for a leftover
+                temporary.replace(path)
+        if os.name != "posix":  # where an open file cannot be renamed
+            temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
 
 
+def _part(path: Path) -> tuple[int, Path]:
+    """A temporary file beside a file, open and locked for as long as it is."""
+    for attempt in range(_ATTEMPTS):
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        part = Path(name)
+        # the last attempt is for folders on which there are no locks, and no leftovers are removed
+        if os.name != "posix" or attempt == _ATTEMPTS - 1 or (lock(descriptor) and is_at(descriptor, part)):
+            break
+        os.close(descriptor)  # another writer was just about to remove it as a leftover
+        part.unlink(missing_ok=True)
+    return descriptor, part
+
+
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what writes of this file that were killed half-way have left beside it; to be called by its one writer."""
+    """Remove what writes of this file that were killed half-way have left beside it; never that of a writer at work."""
     path = Path(path)
-    for part in path.parent.iterdir():
-        if part.name.startswith(f".{path.name}.") and part.name.endswith(".part"):
-            part.unlink(missing_ok=True)
+    name = re.compile(rf"\.{re.escape(path.name)}\.[^.]+\.part")
+    for part in filter(lambda part: name.fullmatch(part.name), path.parent.iterdir()):
+        with contextlib.suppress(OSError):  # it is gone, somebody else's, or, on Windows, open
+            _remove_abandoned(part)
+
+
+def _remove_abandoned(part: Path) -> None:
+    """Remove a temporary file if nobody is at work on it any more."""
+    descriptor = os.open(part, os.O_RDONLY)
+    try:
+        if os.name == "posix" and lock(descriptor):
+            part.unlink()
+    finally:
+        os.close(descriptor)
+    if os.name != "posix" and time.time() - part.stat().st_mtime > _SETTLED:
+        part.unlink()
+
+
+def _refuse_odd(path: str | os.PathLike[str], mode: int) -> None:
+    """Refuse what is not a plain file, and say what it is."""
+    if not stat.S_ISREG(mode):
+        odd = next((name for is_it, name in _ODD.items() if is_it(mode)), "no plain file")
+        raise ValueError(f"{os.fspath(path)} is {odd}: give the name of a plain file")
 
 
 def apart(parts: Mapping[str, str | os.PathLike[str] | int | None]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from driftgp.contract import Contract, Layout
 from driftgp.engine import Engine, engine
+from driftgp.envelope import affordable
 from driftgp.records import Entry, entries
 
 # A record from outside may not be larger than this, in bytes, whatever its settings say.
@@ -78,6 +79,17 @@ def try_out(at_work: Engine, record: np.ndarray, layout: Layout) -> None:
         raise _refusal(at_work.model, "its forecasts are not finite")
 
 
+def sound_forecasts(forecasts: np.ndarray) -> bool:
+    """Whether forecasts from outside, N records, can be those of a model: numbers, of which bounds may be infinite."""
+    words = np.ascontiguousarray(forecasts).view(np.float64).reshape(len(forecasts), -1)
+    finite = np.isfinite(words)
+    for field in entries(forecasts.dtype):
+        if field.kind == "i8" or field.path.rpartition(".")[2] in ("low", "high"):
+            place = slice(field.offset // 8, field.offset // 8 + field.numbers)
+            finite[:, place] = (field.kind == "i8") | ~np.isnan(words[:, place])
+    return bool(finite.all())
+
+
 def _refusal(model: Contract, reason: str) -> ValueError:
     return ValueError(
         f"state is not one that {type(model).__name__} could have left: {reason}. Take an older copy of it, or start "
@@ -122,10 +134,22 @@ def record_dtype(model: Contract, layout: Layout) -> np.dtype:
         dtype = model.record_dtype(layout.inputs, layout.columns)
     except (ValueError, OverflowError, MemoryError) as error:
         raise ValueError(f"state would be too large for {layout.inputs} inputs: {error}") from error
-    size = sum(8 * field.numbers for field in entries(dtype))  # NumPy's own count wraps around at 2 GiB
+    size = _size(dtype)
     if size > _LARGEST:
         raise ValueError(f"state would be too large: {size} bytes, of at most {_LARGEST}")
     return dtype
+
+
+def believe(kind: str, model: Contract, layout: Layout, length: int) -> None:
+    """Refuse a model that a file of so many bytes describes itself, if its states are out of all proportion to it."""
+    try:
+        affordable("a state", _size(record_dtype(model, layout)), length)
+    except ValueError as error:
+        raise ValueError(f"{kind} is damaged, or of a very large model: {error}. If it is, give the model") from error
+
+
+def _size(dtype: np.dtype) -> int:
+    return sum(8 * field.numbers for field in entries(dtype))  # NumPy's own count wraps around at 2 GiB
 
 
 def layout_from(stored: Any) -> Layout:

@@ -1,14 +1,19 @@
-"""One writer per file: a second process is refused, and told who the first one is.
+"""One writer per file, and one thread at a time per stream.
 
-The lock is the operating system's own, on a small file beside the one that is written. It ends with its process,
-however that ends, so a lock file that was left behind by a killed process holds nobody up.
+The lock of a file is the operating system's own, on a small file beside the one that is written: a second process is
+refused, and told who the first one is. It ends with its process, however that ends, so a lock file that was left behind
+by a killed process holds nobody up.
 """
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakSet
 
 if sys.platform == "win32":
     import msvcrt
@@ -39,8 +44,9 @@ def _locked(path: Path) -> Iterator[None]:
     beside = path.with_name(f".{path.name}.lock")
     descriptor = _taken(path, beside)
     try:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        with suppress(OSError):  # on a full disk the lock holds all the same
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
         yield
     finally:
         if sys.platform == "win32":  # which removes no file that is open
@@ -56,13 +62,13 @@ def _taken(path: Path, beside: Path) -> int:
     while True:
         descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            if not _lock(descriptor):
+            if not lock(descriptor):
                 owner = os.read(descriptor, 64).decode("ascii", "replace").strip() or "unknown"
                 raise ValueError(
                     f"{path} is being written by another run, process {owner}: wait until it ends, or give this run a "
                     "file of its own"
                 )
-            if _same(descriptor, beside):
+            if is_at(descriptor, beside):
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -70,14 +76,16 @@ def _taken(path: Path, beside: Path) -> int:
         os.close(descriptor)  # its owner removed it between our two steps: it locks nothing any more
 
 
-def _same(descriptor: int, path: Path) -> bool:
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one that has this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
 
 
-def _lock(descriptor: int) -> bool:
+def lock(descriptor: int) -> bool:
+    """Lock an open file until it is closed; False if another one has it, or if there are no locks here."""
     try:
         if sys.platform == "win32":
             os.lseek(descriptor, _BYTE, os.SEEK_SET)
@@ -89,3 +97,59 @@ def _lock(descriptor: int) -> bool:
         os.lseek(descriptor, 0, os.SEEK_SET)
         return False
     return True
+
+
+# ---- threads ---------------------------------------------------------------------------------------------------------
+
+
+class Shared(Protocol):
+    """What threads share: a stream, a fleet."""
+
+    lock: Any  # which lets one thread in at a time, and the same one again
+
+
+def turns(owner: Shared) -> Any:
+    """A lock for what threads share, to be kept as its `lock`.
+
+    A process that is forked while another thread holds the lock has neither this thread nor all of what it was about to
+    write. There, the owner is refused with a sentence, where a plain lock would be waited for for ever.
+    """
+    _watch_forks()
+    _owners.add(owner)
+    return threading.RLock()
+
+
+class _HalfDone:
+    """In the place of a lock that a thread held which is not in this process."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def __enter__(self) -> None:
+        raise ValueError(
+            f"this {self._kind} cannot be used in this process, which was forked while another thread was at work on "
+            "it: its state here is half written. Fork while no thread is at work, use the start method 'spawn', or "
+            f"load the {self._kind} from a file"
+        )
+
+    def __exit__(self, *raised: object) -> None:
+        """Nothing is held."""
+
+
+_owners: WeakSet[Shared] = WeakSet()
+
+
+@cache
+def _watch_forks() -> None:
+    """Look at all locks in every process that is forked from now on."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def _after_fork() -> None:
+    for owner in list(_owners):
+        if not isinstance(owner.lock, _HalfDone):
+            if owner.lock.acquire(blocking=False):
+                owner.lock.release()
+            else:
+                owner.lock = _HalfDone(type(owner).__name__)

@@ -2,11 +2,9 @@
 
 import math
 import os
-import threading
 import warnings
 from collections.abc import Hashable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +14,10 @@ from driftgp import checkpoint, checks, frames
 from driftgp.beginning import FIRST, Buffer, Default, Given, Plan, Rows, Start
 from driftgp.columns import never_there
 from driftgp.defaults import Effort, Support
-from driftgp.files import write_atomically
+from driftgp.files import read_whole, write_atomically
 from driftgp.frames import Source
 from driftgp.intake import Intake, Read
+from driftgp.locks import turns
 from driftgp.model import Layout, Model, State, checked_inputs, checked_rows, warn_of_units
 from driftgp.predictions import Forecast, Prediction, joined
 
@@ -93,7 +92,7 @@ class Online:
         self._usual = False  # whether such a row can be learned from as it is
         # a model that takes numbers as they are: whether they suit it, the first ones will tell
         self._doubtful = isinstance(self._start, Given) and self._start.model.as_they_are
-        self._lock = threading.RLock()
+        self.lock = turns(self)  # threads that share it take turns
         if state is not None and isinstance(model, Model):
             self._adopt(state.of(model).copy())  # refuses a state of another model
 
@@ -107,7 +106,7 @@ class Online:
     @property
     def state(self) -> State:
         """A copy of the state as it is now."""
-        with self._lock:
+        with self.lock:
             return self._at_work.copy()
 
     @property
@@ -129,7 +128,7 @@ class Online:
         return self._state
 
     def __repr__(self) -> str:
-        with self._lock:
+        with self.lock:
             if self._state is None:
                 waits = self._start.model.outline if isinstance(self._start, Given) else "model by the first rows"
                 return f"<Online: {waits}, no row yet>"
@@ -150,7 +149,7 @@ class Online:
         """
         if not self._plain(x):
             return self._predict(x)
-        with self._lock:
+        with self.lock:
             made = self._one.predict(x)
             self._known = x.tobytes(), made
         return Forecast(self._model, made, self._flat, self._engine.solve)
@@ -168,7 +167,7 @@ class Online:
         """
         if issued is not None and issued.model is self._model and self._buffer is None and self._plain(x):
             target = checks.targets("y", y, self._layout.target_shape).reshape(-1)
-            with self._lock:
+            with self.lock:
                 self._known = None
                 self._one.learn(
                     x, target, 1.0 if elapsed is None else float(checks.elapsed(elapsed, ())), issued.records
@@ -204,7 +203,7 @@ class Online:
 
     def warm(self, X: Any, y: Any) -> None:
         """Begin with a batch of rows, X (N×D, or a frame) and y: the model that they choose is at work at once."""
-        with self._lock:
+        with self.lock:
             if self._state is not None:
                 raise ValueError("a stream can be warmed up once, before its first row: take a new Online")
             self._take(X, y, None, warm=True)
@@ -220,7 +219,7 @@ class Online:
 
     def _learn(self, x: Any, y: float) -> None:
         """Learn from one sample that needs no check; what was predicted for it last is not computed again."""
-        with self._lock:
+        with self.lock:
             known, self._known = self._known, None
             self._target[0] = y
             if known is not None and known[0] == x.tobytes():
@@ -231,7 +230,7 @@ class Online:
     # ---- rows of every other form ------------------------------------------------------------------------------------
 
     def _predict(self, x: Any) -> Forecast:
-        with self._lock:
+        with self.lock:
             read, intake = self._intake.read(x, timed=False)
             X = intake.expanded(read.codes)
             X = X[None] if X.ndim == 1 else X
@@ -256,7 +255,7 @@ class Online:
         """Learn from rows of any form; what was predicted of them before, if that is asked."""
         frames.same_index(x, y)
         y = frames.targets(y)
-        with self._lock:
+        with self.lock:
             begins = self._state is None or self._buffer is not None
             read, intake = self._intake.read(x, grow=self._growing(warm=warm) if begins else None)
             if asked and read.before is None and read.codes.ndim == 1 and len(read.codes) == np.size(y) > 1:
@@ -274,14 +273,35 @@ class Online:
             if self._doubtful:
                 warn_of_units(rows.X, rows.y)
                 self._doubtful = False
-            made: list[Forecast] = []
+            # the state is not all that changes: try it on a copy, and take that over in one step
+            tried = self._twin() if begins or (intake.clock.last is not None and len(rows.X) > 1) else self
             if begins:
                 kept = Rows(read.codes.reshape(len(rows.X), -1), rows.y, spans.spans)
-                made, rows = self._begin(_First(layout, rows, kept, spans.steps, read, intake), asked=asked, warm=warm)
-            self._keep(intake)
-            if len(rows.X):
-                made.append(self._run(rows))
+                first = _First(layout, rows, kept, spans.steps, read, intake)
+                made = tried._first(first, asked=asked, warm=warm)  # noqa: SLF001
+            else:
+                made = [tried._run(rows)]  # noqa: SLF001
+                tried._keep(intake)  # noqa: SLF001
+            self.__dict__ = tried.__dict__
             return made, read.source
+
+    def _first(self, new: "_First", *, asked: bool, warm: bool) -> list[Forecast]:
+        """Learn from rows while the stream begins, and from those after it."""
+        made, rows = self._begin(new, asked=asked, warm=warm)
+        self._keep(new.intake)
+        if len(rows.X):
+            made.append(self._run(rows))
+        return made
+
+    def _twin(self) -> "Online":
+        """The same stream with a state of its own, to be tried on."""
+        twin = object.__new__(type(self))
+        twin.__dict__ |= self.__dict__
+        if self._buffer is not None:
+            twin._buffer = self._buffer.longer()
+        if self._state is not None:
+            twin._adopt(self._state.copy(), self._plan)
+        return twin
 
     def _keep(self, intake: Intake) -> None:
         """Know the form of the rows from now on."""
@@ -391,7 +411,7 @@ class Online:
 
     def __getstate__(self) -> dict[str, Any]:
         """What copies and pickles hold."""
-        with self._lock:
+        with self.lock:
             names = ("_start", "_intake", "_plan", "_doubtful")
             kept = {name: getattr(self, name) for name in names}
             buffer = None if self._buffer is None else self._buffer.copy()
@@ -405,11 +425,12 @@ class Online:
 
     def to_bytes(self, **extra: Any) -> bytes:
         """The model, its state, and all that is known of the rows, as bytes; `extra` is anything that JSON can hold."""
-        with self._lock:
+        with self.lock:
             stored = {
                 "intake": self._intake.to_json(),
                 "buffer": None if self._buffer is None else self._buffer.to_json(),
                 "warmup": None if self._plan is None else self._plan.warmup,
+                "default": [self._start.effort, self._start.support] if isinstance(self._start, Default) else None,
             }
             return checkpoint.to_bytes(self.model, self._at_work, {_KIND: stored, **extra})
 
@@ -423,6 +444,8 @@ class Online:
         online = cls(model)
         try:
             stored = restored.extra[_KIND]
+            if model is None and stored["default"] is not None:
+                online._start = Default.from_json(stored["default"])
             online._intake = Intake.from_json(stored["intake"])
             columns = online._intake.columns
             width = state.layout.inputs if columns is None else len(columns.names)
@@ -448,8 +471,9 @@ class Online:
             model: only for a model with a part that is not in the library (a kernel of your own, a rival): the file
                 cannot describe it.
         """
+        data = read_whole(path)
         try:
-            return cls.from_bytes(Path(path).read_bytes(), model)
+            return cls.from_bytes(data, model)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Hostile input, made up at random and reproducible: states, files, calls, stacks, streams, and a long run.
+"""Hostile input, made up at random and reproducible: states, files, calls, stacks, streams, interrupts, a long run.
 
     make fuzz                                            all kinds: hundreds or thousands of cases each
     make fuzz ARGS="states --seed 7 --only 123"          one case again, in this process, with its traceback

@@ -1,17 +1,14 @@
 """An estimator as one file: its settings, what it has learned, and what else its library asks of it; no pickle."""
 
-import json
 import os
-import zlib
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftgp.envelope import Envelope
-from driftgp.files import write_atomically
+from driftgp.files import read_whole, write_atomically
 from driftgp.online import Online
 from driftgp.settings_json import kernel_of, portrait
 
-_ENVELOPE = Envelope("estimator", b"\x89drestim", 2, largest_header=1 << 26)
+_ENVELOPE = Envelope("estimator", b"\x89drestim", 2)
 
 
 class Stored(NamedTuple):
@@ -30,14 +27,14 @@ def save(path: str | os.PathLike[str], kind: type, stored: Stored) -> None:
         "fitted": stored.fitted,
         "streams": [len(stream) for stream in stored.streams],
     }
-    text = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
-    write_atomically(path, _ENVELOPE.seal(text, stored.streams))
+    write_atomically(path, _ENVELOPE.seal(header, stored.streams))
 
 
 def load(path: str | os.PathLike[str], kind: type) -> Stored:
     """Read what `save` wrote, or refuse what is no file of this class."""
+    data = read_whole(path)
     try:
-        header, payload = _ENVELOPE.open(Path(path).read_bytes())
+        header, payload = _ENVELOPE.open(data)
         if header.get("kind") != _name(kind):
             raise ValueError(f"estimator is a {header.get('kind')}, not a {_name(kind)}: load it with its own class")
         return _stored(header, bytes(payload))

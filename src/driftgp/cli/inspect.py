@@ -80,11 +80,12 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Say what is in a checkpoint: what the model remembers, how it has done of late, whether something is wrong."""
+    from driftgp.files import read_whole
     from driftgp.runner import read_checkpoint
     from driftgp.runner.bundle import MAGIC
     from driftgp.runner.warnings import warnings_of
 
-    data = file.read_bytes()
+    data = read_whole(file)
     try:
         if not data.startswith(MAGIC):
             _model_checkpoint(data, plot, as_json=as_json)

@@ -260,7 +260,7 @@ class _Job:
         keep: bool,
     ) -> None:
         from driftgp.data import predictions
-        from driftgp.files import remove_leftovers
+        from driftgp.files import read_whole, remove_leftovers
         from driftgp.runner import Runner, read_checkpoint
 
         self.settings, self.file, self.checkpoint, self.every = settings, file, checkpoint, every
@@ -274,8 +274,9 @@ class _Job:
         if checkpoint is not None:
             remove_leftovers(checkpoint)
         if checkpoint is not None and checkpoint.exists():
+            data = read_whole(checkpoint)
             try:
-                saved = read_checkpoint(checkpoint.read_bytes())
+                saved = read_checkpoint(data)
             except ValueError as error:
                 raise ValueError(f"{checkpoint}: {error}") from error
         self.runner = Runner(settings, rows, saved=saved, live=live, complain=console.remark)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftgp.records import Entry
 
-INTERFACE = 5  # DRIFTGP_INTERFACE
+INTERFACE = 6  # DRIFTGP_INTERFACE
 NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, "libdriftgp.so")
 # Builds for one kind of processor each, in the order of driftgp.h; the first is the one that suits this processor.
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")
@@ -97,6 +97,8 @@ class Library:
         self.start = loaded.driftgp_start
         self.start.argtypes = (pointer, pointer, pointer, pointer, ctypes.c_int64)
         self.run = loaded.driftgp_run  # without argtypes, which take half as long again as a call
+        self.run_all = loaded.driftgp_run_all
+        self.run_all.argtypes = (pointer, pointer, ctypes.c_int64)
         self.complete = loaded.driftgp_complete
         self.complete.argtypes = (pointer, pointer)
         self.from_normal = loaded.driftgp_from_normal

@@ -1,12 +1,7 @@
 """The native engine: whole models in C++, on the same records as in NumPy."""
 
 import ctypes
-import os
-import threading
 import weakref
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Any
 
@@ -22,7 +17,6 @@ __all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
 
 _PIECE = 0.05  # seconds after which a long call comes back, so that an interrupt is heard
 _SHARE = 64  # rows that a thread gets before another one is worth while
-_NAME = "driftgp's rows"
 
 
 def describe(model: Contract) -> str:
@@ -86,17 +80,24 @@ class NativeEngine:
         made = np.empty(N, self.forecast_dtype)
         pointers = {name: _address(array) for name, array in arrays.items()} | {"forecasts": _address(made)}
         state = self._records("states", states, (len(states),), written=y is not None)
-        stop, places, bounds = threading.Event(), (_address(slots), _address(ends)), [0, *ends.tolist()]
-
-        def work(begin: int, end: int) -> None:
-            own = {"slots": places[0] + 8 * begin, "ends": places[1] + 8 * begin, "count": end - begin}
-            rows = Rows(states=state, first=bounds[begin], seconds=_PIECE, **own, **pointers)
-            while rows.first < bounds[end] and not stop.is_set():
-                self.library.check(self.library.run(self.address, ctypes.byref(rows)))
-                rows.first = rows.done
-
-        _together(work, _shares(slots, ends), stop)
+        self._work(slots, ends, Rows(states=state, seconds=_PIECE, **pointers))
         return made
+
+    def _work(self, slots: np.ndarray, ends: np.ndarray, common: Rows) -> None:
+        """Have all rows done, by all cores, piece after piece.
+
+        An exception, of a signal's handler for instance, can be raised between two pieces but within none, so that no
+        array is given back while a thread works on it.
+        """
+        bounds, shares = [0, *ends.tolist()], _shares(slots, ends)
+        rows = (Rows * len(shares))(*[common] * len(shares))
+        for share, (begin, end) in zip(rows, shares, strict=True):
+            share.slots, share.ends = _address(slots) + 8 * begin, _address(ends) + 8 * begin
+            share.count, share.first = end - begin, bounds[begin]
+        while any(share.first < bounds[end] for share, (_, end) in zip(rows, shares, strict=True)):
+            self.library.check(self.library.run_all(self.address, rows, len(rows)))
+            for share in rows:
+                share.first = share.done
 
     def single(self, record: np.ndarray) -> "NativeSingle":
         """The quickest way to hand rows in one at a time, for one record of shape ()."""
@@ -210,9 +211,6 @@ def _wholes(name: str, value: Any) -> np.ndarray:
     return array.astype(np.int64)
 
 
-# ---- all the cores ---------------------------------------------------------------------------------------------------
-
-
 def _shares(slots: np.ndarray, ends: np.ndarray) -> list[tuple[int, int]]:
     """Slots from each begin to each end are one share; shares have about as many rows each.
 
@@ -221,30 +219,8 @@ def _shares(slots: np.ndarray, ends: np.ndarray) -> list[tuple[int, int]]:
     """
     rows = int(ends[-1]) if ends.size else 0
     threads = min(cores(), slots.size, rows // _SHARE)
-    if threads <= 1 or threading.current_thread().name.startswith(_NAME) or np.unique(slots).size < slots.size:
+    if threads <= 1 or np.unique(slots).size < slots.size:
         return [(0, slots.size)] if rows else []
     cuts = np.searchsorted(ends, np.arange(1, threads) * rows / threads).tolist()
     bounds = [0, *(cut + 1 for cut in cuts), slots.size]
     return [(begin, end) for begin, end in pairwise(bounds) if begin < end]
-
-
-def _together(work: Callable[[int, int], None], items: list[tuple[int, int]], stop: threading.Event) -> None:
-    """Do the work for each of the items, each in a thread of its own; where one fails, the others stop."""
-    if len(items) <= 1:
-        for item in items:
-            work(*item)
-        return
-    futures = [_pool(os.getpid(), len(items)).submit(work, *item) for item in items]
-    try:
-        for future in futures:
-            future.result()
-    except BaseException:
-        stop.set()
-        wait(futures)
-        raise
-
-
-@lru_cache(maxsize=8)
-def _pool(process: int, threads: int) -> ThreadPoolExecutor:  # noqa: ARG001
-    """Threads that stay; a process has its own, since those of another do not come along when it is forked."""
-    return ThreadPoolExecutor(threads, _NAME)

@@ -1,18 +1,16 @@
 """Many models as one: a model of the contract for every key, their states in one array, their rows in one call."""
 
 import os
-import threading
 from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from driftgp import checks, frames
+from driftgp import checks, frames, gate
 from driftgp.defaults import recommended
 from driftgp.essence import Essence
-from driftgp.files import write_atomically
+from driftgp.files import read_whole, write_atomically
 from driftgp.fleet import keys as naming
 from driftgp.fleet import stored
 from driftgp.fleet.clock import Clock
@@ -21,6 +19,7 @@ from driftgp.fleet.stack import START, Stack
 from driftgp.fleet.stored import Stored
 from driftgp.frames import Source
 from driftgp.intake import Intake
+from driftgp.locks import turns
 from driftgp.model import Layout, Model, State, checked_batch, checked_inputs, checked_rows, warn_of_units
 from driftgp.predictions import Forecast
 from driftgp.settings_json import model_of, plain
@@ -62,7 +61,7 @@ class Fleet:
         self._clock = Clock()
         self._warm = False
         self._pieces: dict[Key, stored.Piece] | None = None  # of keys that have not changed, where they are kept
-        self._lock = threading.RLock()
+        self.lock = turns(self)  # threads that share it take turns
 
     # ---- what it holds -----------------------------------------------------------------------------------------------
 
@@ -76,7 +75,7 @@ class Fleet:
     @property
     def keys(self) -> list[Key]:
         """Keys in the order of their coming."""
-        with self._lock:
+        with self.lock:
             return list(self._slots)
 
     def __len__(self) -> int:
@@ -97,18 +96,18 @@ class Fleet:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are the model and the bytes."""
-        with self._lock:
+        with self.lock:
             return _revived, (self._model, None if self._stack is None else self.to_bytes())
 
     def state(self, key: Key) -> State:
         """State of one key, a copy, as `Model` gives and takes it."""
-        with self._lock:
+        with self.lock:
             (slot,) = self._known([key])
             return self._states.state(slot)
 
     def times(self, keys: Iterable[Key]) -> np.ndarray:
         """Time of the last row of each of these keys, a number or a date; NaN or NaT where none is known."""
-        with self._lock:
+        with self.lock:
             last = self._clock.last(naming.checked(keys))
             if not self._clock.dated:
                 return last
@@ -118,7 +117,7 @@ class Fleet:
     def fresh(self) -> "Fleet":
         """Return a fleet without keys that starts them as this one does."""
         other = Fleet(self._model)
-        with self._lock:
+        with self.lock:
             other._intake = self._intake
             if self._stack is not None:
                 other._begin(self._stack.state(START), warm=self._warm)
@@ -128,7 +127,7 @@ class Fleet:
 
     def warm(self, X: Any, y: Any) -> None:
         """Have keys that come from now on start from what `Model.init` makes of a batch X (N×D) and y (N or N×P)."""
-        with self._lock:
+        with self.lock:
             X, _, _, intake = self._read(X)
             X, y = checked_batch(X, frames.targets(y), gaps=self._fills_gaps)
             if self._stack is not None:
@@ -147,13 +146,13 @@ class Fleet:
                 from, and does not make it known. "refuse" raises a ValueError. By default it is refused unless `warm`
                 has given the fleet a state to start from: a cold model knows nothing, not even the size of the targets.
         """
-        with self._lock:
+        with self.lock:
             X, _, source, _ = self._read(X)
             listed = naming.checked(keys, X.shape[0])
             self._check_known(listed, unknown)
-            X = checked_inputs(self._layout_for(X, np.zeros(0)), X)
+            stack = Stack(self._cold(X, np.zeros(0))) if self._stack is None else self._stack
             slots = np.fromiter((self._slots.get(key, START) for key in listed), np.int64, len(listed))
-            forecast = self._states.run(slots, X)
+            forecast = stack.run(slots, checked_inputs(stack.layout, X))
         forecast.source = source
         return forecast
 
@@ -188,7 +187,7 @@ class Fleet:
         (4,)
         """
         frames.same_index(X, y)
-        with self._lock:
+        with self.lock:
             X, index, source, intake = self._read(X)
             listed = naming.checked(keys, X.shape[0])
             y = checks.real("y", frames.targets(y))
@@ -199,10 +198,12 @@ class Fleet:
             different, which = naming.codes(listed)
             naming.one_kind(different, self._slots)
             passed = self._clock.elapsed(different, which, index if time is None else time)
-            begins = self._stack is None
-            rows = checked_rows(self._layout_for(X, y), X, y, passed.elapsed)
-            if begins and self.model.as_they_are:
-                warn_of_units(X, y)
+            start = self._cold(X, y) if self._stack is None else None
+            rows = checked_rows(self._states.layout if start is None else start.layout, X, y, passed.elapsed)
+            if start is not None:
+                if start.model.as_they_are:
+                    warn_of_units(X, y)
+                self._begin(start, warm=False)
             self._changed(different)
             forecast = self._states.run(self._slots_for(different)[which], *rows)
             self._clock.accept(passed, different)
@@ -245,20 +246,19 @@ class Fleet:
         """Whether inputs may be NaN, as they may with the recommended model."""
         return self._model is None or self._model.fills_gaps
 
-    def _layout_for(self, X: np.ndarray, y: np.ndarray) -> Layout:
-        """Layout of the states; with the first rows that come, the fleet begins cold."""
-        if self._stack is None:
-            model = recommended(X[:0], y[:0], effort="low") if self._model is None else self._model
-            self._begin(_cold(model, Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None)), warm=False)
-        return self._states.layout
+    def _cold(self, X: np.ndarray, y: np.ndarray) -> State:
+        """The state from which a fleet with rows of these shapes begins."""
+        model = recommended(X[:0], y[:0], effort="low") if self._model is None else self._model
+        return _cold(model, Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None))
 
     def _begin(self, start: State, *, warm: bool) -> None:
         """Start keys from this state from now on; the first such state also gives the fleet its shapes."""
         if self._stack is None:
-            self._stack = Stack(start)
+            stack = Stack(start)
+            self._model, self._warm, self._stack = start.model, warm, stack  # in one step
         else:
             self._stack.restart(start)
-        self._model, self._warm = start.model, warm
+            self._warm = warm
 
     def _slots_for(self, keys: list[Key]) -> np.ndarray:
         """Slots of keys; new ones are given theirs."""
@@ -277,7 +277,7 @@ class Fleet:
 
     def evict(self, keys: Iterable[Key]) -> dict[Key, bytes]:
         """Take keys out of the fleet and return the bytes of each, with which `admit` brings it back."""
-        with self._lock:
+        with self.lock:
             listed = list(dict.fromkeys(naming.checked(keys)))
             slots = self._known(listed)
             model = None if self._model is None else plain(self._model)
@@ -293,12 +293,14 @@ class Fleet:
     def admit(self, evicted: Mapping[Key, bytes] | bytes) -> None:
         """Bring keys back; `evicted` is a mapping that `evict` gave, or all of a fleet's bytes."""
         given = evicted.values() if isinstance(evicted, Mapping) else [evicted]
-        with self._lock:
+        with self.lock:
             opened = [stored.opened(bytes(part)) for part in given]
             if not opened:
                 return
             model = model_of("fleet", opened[0].model, self._model)
             self._check_admitted(model, opened)
+            if self._model is None:
+                gate.believe("fleet", model, opened[0].layout, len(opened[0].payload))
             parts = Essence(model, opened[0].layout) if self._stack is None else self._stack.essence
             readers = [stored.Reader(parts, part) for part in opened]
             stack, warm = self._stack, self._warm
@@ -324,7 +326,7 @@ class Fleet:
             again: keep the bytes of each key until it learns, so that the next call takes the time of the keys that
                 have learned since; it takes the memory of the bytes.
         """
-        with self._lock:
+        with self.lock:
             if again and self._pieces is None:
                 self._pieces = {}
             slots = [*self._slots.values(), START] if start and self._warm else list(self._slots.values())
@@ -348,8 +350,9 @@ class Fleet:
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Fleet":
         """Read a fleet from the file at `path`, and its model if none is given, as `from_bytes` does from bytes."""
+        data = read_whole(path)
         try:
-            return cls.from_bytes(model, Path(path).read_bytes())
+            return cls.from_bytes(model, data)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 

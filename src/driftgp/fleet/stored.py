@@ -5,7 +5,6 @@ compressed, the bits in which the rest of some of them differs from what follows
 `essence.py`.
 """
 
-import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -22,7 +21,7 @@ from driftgp.intake import Intake
 from driftgp.model import Layout, State
 
 VERSION = 2
-_ENVELOPE = Envelope("fleet", b"\x89drfleet", VERSION, largest_header=1 << 30)
+_ENVELOPE = Envelope("fleet", b"\x89drfleet", VERSION)
 
 
 class Keys(NamedTuple):
@@ -84,9 +83,8 @@ def seal(
         "differing": differing,
         **form,
     }
-    text = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 1)
     rest = [zlib.compress(b"".join(differences), 1)] if differences else []
-    return _ENVELOPE.seal(text, [*essentials, *rest])
+    return _ENVELOPE.seal(header, [*essentials, *rest], level=1)
 
 
 def opened(data: bytes) -> Stored:

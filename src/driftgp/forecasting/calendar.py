@@ -7,6 +7,7 @@ import numpy as np
 
 from driftgp.season import DAY, season_of
 
+MOST_STEPS = 2000  # of a horizon: memory grows by its square
 MOST_SLOTS = 24  # of a day; finer rows share them
 _WEEK = 7
 _YEAR = 365.25

@@ -4,16 +4,15 @@ import os
 from collections.abc import Sequence
 from copy import deepcopy
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp import checks
-from driftgp.files import write_atomically
+from driftgp.files import read_whole, write_atomically
 from driftgp.forecasting import stored
-from driftgp.forecasting.calendar import Calendar
+from driftgp.forecasting.calendar import MOST_STEPS, Calendar
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.work import Work
@@ -52,7 +51,7 @@ class Forecaster:
         known: Sequence[str] = (),
     ) -> None:
         """Start without rows."""
-        self.horizon = checks.whole("horizon", horizon, 1)
+        self.horizon = checks.whole("horizon", horizon, 1, MOST_STEPS)
         self.season = None if season is None else checks.whole("season", season, 1)
         if frequency is not None and frequency <= timedelta(0):
             raise ValueError(f"frequency must be a time above 0; got {frequency}")
@@ -204,8 +203,9 @@ class Forecaster:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Forecaster":
         """Read what `save` wrote to `path`, in this process or another one."""
+        data = read_whole(path)
         try:
-            return cls.from_bytes(Path(path).read_bytes())
+            return cls.from_bytes(data)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 

@@ -1,25 +1,22 @@
 """A forecaster as bytes, and back: all its numbers to the last bit, checked before they are believed; no pickle."""
 
-import json
 import math
-import zlib
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftgp import essence, gate
-from driftgp.envelope import Envelope
-from driftgp.forecasting.calendar import Calendar
+from driftgp.envelope import Envelope, affordable, packed_numbers
+from driftgp.forecasting.calendar import MOST_STEPS, Calendar
 from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.units import Units
 from driftgp.forecasting.work import MODEL, Work
 from driftgp.model import Layout
 from driftgp.settings_json import model_of, plain
 
-_ENVELOPE = Envelope("forecaster", b"\x89drfcast", 2, largest_header=1 << 20)
+_ENVELOPE = Envelope("forecaster", b"\x89drfcast", 2)
 _LAYOUT = Layout(1, None, MODEL.fills_gaps)
-_MOST = 1 << 27  # numbers
 _ARRAYS = (
     "centre",
     "scale",
@@ -39,6 +36,7 @@ _ARRAYS = (
 )
 _MISSING = ("targets", "z")  # where NaN stands for what has not come
 _POSITIVE = ("scale", "s", "v", "n", "origins_slot")
+_WILD = 1e60  # in units of a usual value: what is larger overflows after a few rows
 _LONGEST = 100_000  # rows until there are enough to begin, at most
 
 
@@ -64,8 +62,8 @@ def to_bytes(stored: Stored) -> bytes:
         "rows": len(rows),
         "work": None if work is None else _scalars(work),
     }
-    text = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
-    return _ENVELOPE.seal(text, [zlib.compress(b"".join(essence.to_bytes(_words(array)) for array in arrays), 6)])
+    numbers = b"".join(essence.to_bytes(_words(array)) for array in arrays)
+    return _ENVELOPE.seal(header, [packed_numbers(numbers)])
 
 
 def from_bytes(data: bytes) -> Stored:
@@ -77,6 +75,8 @@ def from_bytes(data: bytes) -> Stored:
         season, known = settings["season"], tuple(map(str, settings["known"]))
         calendar = Calendar(None if grid is None else grid.step, season)
         horizon = settings["horizon"]
+        if type(horizon) is not int or not 1 <= horizon <= MOST_STEPS:
+            raise ValueError(f"it forecasts {horizon!r} steps, of at most {MOST_STEPS}")
         if header["work"] is None:
             rows = _rows(header["rows"], horizon * len(known), payload)
             return Stored(settings, grid, None, rows)
@@ -119,6 +119,9 @@ def _work(
     calendar: Calendar, horizon: int, first: datetime | None, others: int, scalars: dict[str, Any], payload: memoryview
 ) -> Work:
     """A forecaster's work, its numbers those of a file."""
+    # most of it: what the steps have to do with each other, the forecasts issued, the regression on outside columns
+    most = horizon**2 * (calendar.slots + MODEL.forecast_dtype(1).itemsize // 8) + others**2 + calendar.season
+    affordable("what it has learned", 8 * most, len(payload))
     work = Work(calendar, horizon, first, np.zeros(calendar.season), np.zeros((1, others)))
     arrays = _arrays(work)
     sizes = [_words(array).size for array in arrays]
@@ -132,17 +135,22 @@ def _work(
     return work
 
 
+def _check_array(name: str, array: np.ndarray) -> None:
+    if np.isinf(array).any() if name in _MISSING else not np.isfinite(array).all():
+        raise ValueError(f"{name} is not finite")
+    if np.any(np.abs(array) > _WILD):
+        raise ValueError(f"{name} must be at most {_WILD} in its own units")
+    if name in _POSITIVE and not np.all(array > 0.0):
+        raise ValueError(f"{name} must be above 0")
+
+
 def _check(work: Work) -> None:
     """Refuse numbers that no row could have left."""
     for name in _ARRAYS[:-2]:
-        array = getattr(work, name)
-        if np.isinf(array).any() if name in _MISSING else not np.isfinite(array).all():
-            raise ValueError(f"{name} is not finite")
-        if name in _POSITIVE and not np.all(array > 0.0):
-            raise ValueError(f"{name} must be above 0")
+        _check_array(name, getattr(work, name))
     units, numbers = work.units, (work.sheet.P, work.sheet.w, work.issued.view(np.float64))
-    if not all(np.isfinite(array).all() for array in numbers) or np.any(work.issued["variance"] < 0.0):
-        raise ValueError("the regression and its forecasts must be finite")
+    if not all(np.all(np.abs(array) <= _WILD) for array in numbers) or np.any(work.issued["variance"] < 0.0):
+        raise ValueError(f"the regression and its forecasts must be at most {_WILD}")
     if work.row < 0 or not 1.0 <= work.origins < math.inf or not 0.0 < units.scale < math.inf:
         raise ValueError(f"row {work.row}, {work.origins} origins and {units} cannot be")
     for h in range(work.horizon):
@@ -160,6 +168,5 @@ def _words(array: np.ndarray) -> np.ndarray:
 
 
 def _unpacked(payload: memoryview, count: int) -> np.ndarray:
-    if count > _MOST:
-        raise ValueError(f"it would have {count} numbers, of at most {_MOST}")
+    affordable("its part", 8 * count, len(payload))
     return essence.from_bytes(essence.inflated(payload, 8 * count), max(count, 1)).reshape(-1).copy()

@@ -5,16 +5,15 @@ whose lengths the header has; SHA-256 of everything before it.
 """
 
 import hashlib
-import json
 import struct
-import zlib
 from typing import Any
+
+from driftgp.envelope import packed_header, unpacked_header
 
 MAGIC = b"\x89driftrn"
 VERSION = 2
 _FRAME = struct.Struct("<8sHI")
 _DIGEST = 32
-_LARGEST_HEADER = 1 << 30
 
 
 def pack(header: dict[str, Any], parts: list[bytes]) -> bytes:
@@ -23,8 +22,7 @@ def pack(header: dict[str, Any], parts: list[bytes]) -> bytes:
     >>> unpack(pack({"rows": 3}, [b"one", b""]))
     ({'rows': 3}, [b'one', b''])
     """
-    text = json.dumps({"header": header, "parts": [len(part) for part in parts]}, separators=(",", ":"))
-    compressed = zlib.compress(text.encode(), 6)
+    compressed = packed_header({"header": header, "parts": [len(part) for part in parts]}, sum(map(len, parts)))
     body = _FRAME.pack(MAGIC, VERSION, len(compressed)) + compressed + b"".join(parts)
     return body + hashlib.sha256(body).digest()
 
@@ -46,7 +44,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise ValueError("the checkpoint is truncated or damaged: its checksum does not match")
     start = _FRAME.size + length
-    header, lengths = _contents(data[_FRAME.size : start])
+    header, lengths = _contents(data[_FRAME.size : start], len(data))
     if start + sum(lengths) + _DIGEST != len(data):
         raise ValueError("the checkpoint is damaged: its parts do not add up")
     parts = []
@@ -56,12 +54,12 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     return header, parts
 
 
-def _contents(compressed: bytes) -> tuple[dict[str, Any], list[int]]:
+def _contents(compressed: bytes, length: int) -> tuple[dict[str, Any], list[int]]:
     try:
-        stored = json.loads(zlib.decompressobj().decompress(compressed, _LARGEST_HEADER))
+        stored = unpacked_header(compressed, length)
         header, lengths = stored["header"], stored["parts"]
-    except (zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"the checkpoint is damaged: its header cannot be read ({error})") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"the checkpoint is damaged: {error}") from error
     if not isinstance(header, dict) or not all(type(length) is int and length >= 0 for length in lengths):
         raise ValueError("the checkpoint is damaged: its header is not complete")
     return header, lengths

@@ -7,7 +7,8 @@
  * where kinds and settings are those of driftgp/engine/description.py. A description that the library does not know is
  * refused here. A state is one record of `driftgp_state_bytes` bytes, a forecast one of `driftgp_forecast_bytes`: fields
  * of eight bytes, listed by `driftgp_fields`. Records belong to the caller; the library keeps nothing between two calls
- * but the model. Functions return 0, or a code whose reason `driftgp_reason` gives (of this thread's last failure).
+ * but the model. Functions return 0, or a code whose reason `driftgp_reason` gives (of this thread's last failure); those
+ * that return a size return 0 where the model is NULL. NULL where something must be, and sizes below 0, are refused.
  * Arrays are row-major doubles; a target that is NaN means that time passes and nothing is learned.
  */
 
@@ -28,7 +29,7 @@ extern "C" {
 #endif
 
 /* Changes with anything that Python and C++ have to agree on. */
-#define DRIFTGP_INTERFACE 5
+#define DRIFTGP_INTERFACE 6
 
 enum { DRIFTGP_OK = 0, DRIFTGP_UNKNOWN = 1, DRIFTGP_INVALID = 2, DRIFTGP_NO_MEMORY = 3 };
 enum { DRIFTGP_STATE = 0, DRIFTGP_FORECAST = 1 };
@@ -78,6 +79,9 @@ DRIFTGP_API size_t driftgp_fields(const driftgp_model *model, int32_t record, dr
 /* Fill a record, all zeros so far, from a warm-up batch of `rows` rows, which may be 0. */
 DRIFTGP_API int32_t driftgp_start(const driftgp_model *model, void *state, const double *x, const double *y, int64_t rows);
 DRIFTGP_API int32_t driftgp_run(const driftgp_model *model, driftgp_rows *rows);
+/* Several of them at once, each in a thread of its own, on states of which none is in two of them. It returns when none of
+ * the threads is at work any more, so that no caller can give memory back too early. */
+DRIFTGP_API int32_t driftgp_run_all(const driftgp_model *model, driftgp_rows *rows, int64_t count);
 /* Compute the fields that follow from the others (Model.complete). */
 DRIFTGP_API int32_t driftgp_complete(const driftgp_model *model, void *state);
 /* Values whose normal scores are z[q] for q in [0 … count), or z[q·rows + i] if `own` is not 0, which gives each row scores

@@ -1,11 +1,15 @@
 // The functions of driftgp.h: the choice of the build that fits the processor, and reasons instead of exceptions.
 
+#include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "level.hpp"
 #include "processor.hpp"
+#include "threads.hpp"
 #ifdef DRIFTGP_OWN_NEW
 #include "allocation.hpp"
 #endif
@@ -73,6 +77,29 @@ int32_t safely(Work work) {
 void refuse_without(bool all_there) {
     if (!all_there) throw std::invalid_argument("a model or an array is missing");
 }
+void refuse_below_0(int64_t size) {
+    if (size < 0) throw std::invalid_argument("sizes must not be below 0; got " + std::to_string(size));
+}
+
+// Rows of some states, and what was thrown on the way.
+struct Share : driftgp::Task {
+    const driftgp_model *model;
+    driftgp_rows *rows;
+    std::exception_ptr thrown;
+
+    Share() { work = run; }
+    static void run(driftgp::Task &task) {
+        Share &share = static_cast<Share &>(task);
+        try {
+            share.model->run(*share.rows);
+        } catch (...) {
+            share.thrown = std::current_exception();
+        }
+    }
+    void rethrow() const {
+        if (thrown) std::rethrow_exception(thrown);
+    }
+};
 
 }  // namespace
 
@@ -94,10 +121,10 @@ int32_t driftgp_make(const double *description, size_t count, int64_t inputs, in
 }
 void driftgp_free(driftgp_model *model) { delete model; }
 
-size_t driftgp_state_bytes(const driftgp_model *model) { return model->state_size() * sizeof(double); }
-size_t driftgp_forecast_bytes(const driftgp_model *model) { return model->forecast_size() * sizeof(double); }
+size_t driftgp_state_bytes(const driftgp_model *model) { return model ? model->state_size() * sizeof(double) : 0; }
+size_t driftgp_forecast_bytes(const driftgp_model *model) { return model ? model->forecast_size() * sizeof(double) : 0; }
 size_t driftgp_fields(const driftgp_model *model, int32_t record, driftgp_field *fields, size_t room) {
-    return model->fields(record == DRIFTGP_FORECAST, fields, fields ? room : 0);
+    return model ? model->fields(record == DRIFTGP_FORECAST, fields, fields ? room : 0) : 0;
 }
 
 int32_t driftgp_start(const driftgp_model *model, void *state, const double *x, const double *y, int64_t rows) {
@@ -112,6 +139,20 @@ int32_t driftgp_run(const driftgp_model *model, driftgp_rows *rows) {
         model->run(*rows);
     });
 }
+int32_t driftgp_run_all(const driftgp_model *model, driftgp_rows *rows, int64_t count) {
+    return safely([&] {
+        refuse_without(model && (rows || count == 0));
+        refuse_below_0(count);
+        if (count > MOST) throw std::invalid_argument("there must be at most " + std::to_string(MOST) + " shares of rows");
+        if (count == 1) return model->run(*rows);
+        std::vector<Share> shares(static_cast<size_t>(count));
+        for (int64_t i = 0; i < count; i++) shares[i].model = model, shares[i].rows = rows + i;
+        std::vector<driftgp::Task *> tasks;
+        for (Share &share : shares) tasks.push_back(&share);
+        if (count) driftgp::Threads::here().run(tasks.data(), int(count));
+        for (const Share &share : shares) share.rethrow();
+    });
+}
 int32_t driftgp_complete(const driftgp_model *model, void *state) {
     return safely([&] {
         refuse_without(model && state);
@@ -121,6 +162,7 @@ int32_t driftgp_complete(const driftgp_model *model, void *state) {
 int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z, int64_t count,
                             int32_t own, double *values) {
     return safely([&] {
+        refuse_below_0(std::min(rows, count));
         refuse_without(model && (rows == 0 || count == 0 || (forecasts && z && values)));
         model->from_normal(static_cast<const double *>(forecasts), rows, z, count, own != 0, values);
     });

@@ -139,6 +139,7 @@ class Model final : public driftgp_model {
 
   private:
     static void check(const driftgp_rows &rows) {
+        if (rows.count > 0 && (!rows.slots || !rows.ends)) throw std::invalid_argument("rows must have slots and ends");
         int64_t last = 0;
         bool sorted = rows.count >= 0 && rows.first >= 0;
         for (int64_t i = 0; i < rows.count; i++) {
