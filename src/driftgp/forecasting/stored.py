@@ -24,6 +24,9 @@ _ARRAYS = (
     "centre",
     "scale",
     "past",
+    "held",
+    "earlier",
+    "ranges",
     "targets",
     "phi",
     "m",
@@ -37,7 +40,7 @@ _ARRAYS = (
     "issued",
     "records",
 )
-_MISSING = ("targets", "z")  # where NaN stands for what has not come
+_MISSING = ("targets", "z", "held", "ranges")  # where NaN stands for what has not come
 _POSITIVE = ("scale", "s", "v", "n", "origins_slot")
 _LONGEST = 100_000  # rows until there are enough to begin, at most
 
