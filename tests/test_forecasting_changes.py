@@ -147,7 +147,7 @@ def test_a_refused_call_changes_nothing(rows):
         {"times": np.r_[later[:9], later[:1] + np.timedelta64(9000, "D")], "known": np.zeros(14)},
         {"times": later[:10], "known": np.full(14, np.nan)},
     ):
-        with pytest.raises(ValueError, match="known must|times must|frequency"):
+        with pytest.raises(ValueError, match=r"known must|times must|frequency"):
             forecaster.update(y[:10], **bad)
         assert forecaster.to_bytes() == before
     forecaster.update(y[:10], later[:10], known=np.zeros(14))

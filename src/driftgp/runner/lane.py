@@ -23,6 +23,7 @@ from driftgp.runner.stored import numbers, positive
 from driftgp.runner.work import Answer, Received, Said, Waiting, Work
 from driftgp.wrappers import Watched
 
+_BOUNDS = ("low", "high")  # fields of a forecast
 _INTERVALS = 1000  # times between rows from which the usual one is found
 
 
@@ -274,6 +275,16 @@ class Lane:
             raise ValueError("the checkpoint is damaged: a model in it is not that of its series")
         self.model, self._restored, self._blob = state.model, state, blob
         if h > 1:
-            if not np.isfinite(np.frombuffer(issued, "<f8")).all():
-                raise ValueError("the checkpoint is damaged: a forecast in it is not finite")
             self.issued = np.frombuffer(issued, dtype).astype(dtype.newbyteorder("="))
+            if not _sound(self.issued):
+                raise ValueError("the checkpoint is damaged: a forecast in it is not finite")
+
+
+def _sound(made: np.ndarray) -> bool:
+    """Whether all numbers of forecasts are finite, but for bounds, which are infinite where there is none."""
+    for name in made.dtype.names or ():
+        values = made[name]
+        sound = _sound(values) if values.dtype.names else np.isfinite(values) | (name in _BOUNDS) & np.isinf(values)
+        if not np.all(sound):
+            return False
+    return True
