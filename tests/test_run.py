@@ -456,6 +456,16 @@ def test_a_checkpoint_whose_parts_are_of_another_run_is_refused(wrong):
         read_checkpoint(bundle.pack(header, [blob, issued]))
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_checkpoint_with_a_forecast_that_is_not_finite_is_refused(wrong):
+    runner = naive(table(30), horizon=2)
+    answers_of(runner)
+    header, (state, issued) = bundle.unpack(runner.to_bytes())
+    damaged = np.full(1, wrong, "<f8").tobytes() + bytes(issued)[8:]
+    with pytest.raises(ValueError, match="a forecast in it is not finite"):
+        read_checkpoint(bundle.pack(header, [state, damaged]))
+
+
 def test_a_checkpoint_of_other_settings_or_rows_is_refused(stopped):
     saved = read_checkpoint(stopped)
     with pytest.raises(ValueError, match="lags is 3, and the checkpoint's run had 2"):

@@ -21,6 +21,9 @@ _ARRAYS = (
     "centre",
     "scale",
     "past",
+    "held",
+    "earlier",
+    "ranges",
     "targets",
     "phi",
     "m",
@@ -34,7 +37,7 @@ _ARRAYS = (
     "issued",
     "records",
 )
-_MISSING = ("targets", "z")  # where NaN stands for what has not come
+_MISSING = ("targets", "z", "held", "ranges")  # where NaN stands for what has not come
 _POSITIVE = ("scale", "s", "v", "n", "origins_slot")
 _WILD = 1e60  # in units of a usual value: what is larger overflows after a few rows
 _LONGEST = 100_000  # rows until there are enough to begin, at most
