@@ -19,8 +19,14 @@ import numpy as np
 from tests.fuzz import judge
 
 CASES = {
-    **{"states": 2000, "files": 1000, "calls": 500, "stacks": 200, "interrupts": 1000, "saved": 2000},
-    **{"grammar": 2000, "forecasts": 500},
+    "states": 2000,
+    "files": 1000,
+    "calls": 500,
+    "stacks": 200,
+    "interrupts": 1000,
+    "saved": 2000,
+    "grammar": 2000,
+    "forecasts": 500,
 }
 JUDGED = ("grammar", "forecasts")  # whose cases return what is to be judged, and not a word
 LONGEST = 10.0  # seconds for one case; a sanitiser takes longer

@@ -23,7 +23,6 @@ from driftgp.runner.stored import numbers, positive
 from driftgp.runner.work import Answer, Received, Said, Waiting, Work
 from driftgp.wrappers import Watched
 
-_BOUNDS = ("low", "high")  # fields of a forecast
 _INTERVALS = 1000  # times between rows from which the usual one is found
 
 
