@@ -30,7 +30,7 @@ SPARK_ENV := SPARK_LOCAL_IP=127.0.0.1
 # What needs numpy and scipy alone.
 CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	agp anchored bank beginning bound bounded calibrated carry checkpoint contract diagnostics engines evaluate first_hour fleet guarded import inducing install kernels \
-	defaults late_labels long_run members mixture native_agp native_wrappers online oracle prediction properties \
+	defaults late_labels long_run members mixture native_agp native_wrappers online prediction properties \
 	recalibrated records refusals standardize support window within))
 
 .DEFAULT_GOAL := help
@@ -79,7 +79,7 @@ sanitised-%: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SANITISED_TESTS) $(ARGS) \
 		&& $(BIN)/python -m tests.fuzz states stacks --cases 1000 --longest 120 --seconds 1800
 
-fuzz: $(VENV)/.dev ## hostile states, files and calls, by seed (ARGS="states --seed 7 --only 123": one case again)
+fuzz: $(VENV)/.dev ## hostile states, files, calls and streams, by seed (ARGS="states --seed 7 --only 123": one case again)
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)
 
 soak: $(VENV)/.dev ## a million hostile steps of several models: memory, slowest step (ARGS="--steps 100000")

@@ -18,6 +18,7 @@ from driftgp.engine import engine
 from driftgp.fleet import Fleet
 from driftgp.kernels import SE, Linear, Matern32, Matern52
 from driftgp.model import State
+from driftgp.records import entries
 from tests.fuzz import calls, files, states
 from tests.fuzz.__main__ import generator
 
@@ -44,6 +45,22 @@ def script(text: str, timeout: float = 120.0, **environment: str) -> subprocess.
 @pytest.mark.parametrize("number", range(60))
 def test_a_changed_state_is_refused_or_safe(number):
     states.case(generator("states", 99, number))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [True, False])
+def test_no_number_in_any_field_of_the_default_gives_a_forecast_that_is_not_one(whole):
+    base = states.grown("low", 450)
+    for field in entries(base.record.dtype):
+        for value in states.FLOATS if field.kind == "f8" and field.numbers else ():
+            state, at = base.copy(), field.offset // 8
+            numbers = state.record.reshape(1).view(np.float64)
+            numbers[at : at + field.numbers if whole else at + 1] = value
+            try:
+                admitted = states.by_hand(np.random.default_rng(0), state)
+            except ValueError:
+                continue
+            states.go_on(admitted.model, admitted)
 
 
 @pytest.mark.parametrize("number", range(30))
