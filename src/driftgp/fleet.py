@@ -32,8 +32,8 @@ class Fleet:
 
     A key is there from the first row that it is updated with; it begins by itself, as an `Online` does. Rows of one key
     are taken in the order in which they stand. The compiled engine uses all the cores that the process may use. Several
-    threads may share a fleet: their calls take turns. An interrupted call leaves each key after some whole number of its
-    rows; how many is not known, so go on from a fleet that was saved.
+    threads may share a fleet: their calls take turns. An interrupted call leaves each key after some whole number of
+    its rows; how many is not known, so go on from a fleet that was saved.
 
     >>> fleet = Fleet()
     >>> fleet.update(["north", "south", "north"], [[0.0], [0.0], [1.0]], [510.0, 95.0, 512.0])
@@ -48,8 +48,8 @@ class Fleet:
     >>> fleet = Fleet(key="zone", target="mw", lags=2, effort="low")
     >>> fleet.evaluate(rows).mean.shape
     (40,)
-    >>> fleet["CT"]
-    <Online: CarryForward(Guarded(Calibrated(Standardize(Within(Bank(AGP, Anchored, Lagged, Persistence)))))), 2 inputs, 380 rows until the model is chosen>
+    >>> fleet["CT"].inputs
+    ('lag 1', 'lag 2')
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Fleet:
     @classmethod
     def _of(cls, streams: Streams) -> "Fleet":
         fleet = cls.__new__(cls)
-        fleet._adopt(streams)
+        fleet._adopt(streams)  # noqa: SLF001
         return fleet
 
     # ---- predict and learn -------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ class Fleet:
             frames.same_index(X, y)
         with self.lock:
             block, listed = self._read(keys, X, learn=True, time=time)
-            naming.one_kind(listed[:1], self._streams.series)
+            naming.one_kind(listed[:1], self.keys)
             targets = self._streams.targets(block, y)
             made, flags = self._streams.take(block, targets, listed, at_once=at_once)
             if made is None:

@@ -269,11 +269,8 @@ class Online:
         >>> online.update(y=7.0, id="c")
         """
         with self.lock:
-            if self._quick is not None and type(y) is float and elapsed is None and issued is None and id is None:
-                if self._quick.flat and not math.isinf(y):
-                    row = self._quick.row(x)
-                    if row is not None and self._quick.learn(row, y, x):
-                        return
+            if type(y) is float and elapsed is None and issued is None and id is None and self._learned_quickly(x, y):
+                return
             if id is None:
                 self._take(x, y, elapsed, at_once=True, issued=issued)
             elif x is not None:
@@ -281,6 +278,13 @@ class Online:
             else:
                 pending.label(self._streams, None, id, y, elapsed)
                 self._ready()
+
+    def _learned_quickly(self, x: Any, y: float) -> bool:
+        """Learn from a row that needs no further look; whether it was one."""
+        if self._quick is None or not self._quick.flat or math.isinf(y):
+            return False
+        row = self._quick.row(x)
+        return row is not None and self._quick.learn(row, y, x)
 
     def evaluate(self, X: Any, y: Any = None, elapsed: Any = None) -> Prediction:
         """Predict each row before it is learned from, and return what was predicted.
@@ -418,7 +422,7 @@ class Online:
     @classmethod
     def _of(cls, streams: Streams) -> "Online":
         online = cls.__new__(cls)
-        online._adopt(streams)
+        online._adopt(streams)  # noqa: SLF001
         return online
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -104,7 +104,7 @@ class Clock(NamedTuple):
             return Passed(gaps, np.full(N, self.size), np.full(N, self.grid), no, no, now), after
         rows = []
         for time in now.tolist():
-            span, jumped, clock = clock._row(time)
+            span, jumped, clock = clock.row(time)
             rows.append((span, clock.size, clock.grid, span < 0.0, jumped, clock.latest))
         spans, steps, grid, late, jumps, at = np.array(rows, np.float64).reshape(N, 6).T
         return Passed(np.maximum(spans, 0.0), steps, grid > 0.0, late > 0.0, jumps > 0.0, at), clock
@@ -131,12 +131,12 @@ class Clock(NamedTuple):
             )
         return now
 
-    def _row(self, at: float) -> tuple[float, bool, "Clock"]:
+    def row(self, at: float) -> tuple[float, bool, "Clock"]:
         """Time since the last row that is believed (negative for a late one), whether it jumped, and the clock then."""
         bound, gap, step = self.bound, at - self.latest, at - self.before
         clock = self._replace(before=at, jumped=math.nan)
         if 0.0 < step <= bound and not self.fixed:
-            clock = clock._noted(step)
+            clock = clock.noted(step)
         if gap > bound and not 0.0 <= at - self.jumped <= bound:
             return clock.size, True, clock._replace(jumped=at)
         late = 0 if not gap < -self.far else self.late + 1 if at >= self.before else 1
@@ -149,7 +149,7 @@ class Clock(NamedTuple):
             clock = clock._replace(longest=max(self.longest, gap))
         return gap, False, clock
 
-    def _noted(self, step: float) -> "Clock":
+    def noted(self, step: float) -> "Clock":
         """The clock with one more step, by which the typical one and the grid are known."""
         seen = (*self.seen, step)
         size = float(np.median(seen))
@@ -172,7 +172,7 @@ class Clock(NamedTuple):
         clock, steps = self, np.empty(len(spans))
         for i, span in enumerate(spans.tolist()):
             if span > 0.0 and not clock.fixed:
-                clock = clock._noted(span)
+                clock = clock.noted(span)
             steps[i] = clock.size
         no, nothing = np.zeros(len(spans), bool), np.full(len(spans), np.nan)
         return Passed(spans, steps, no, no, no, nothing), clock
@@ -183,9 +183,11 @@ class Clock(NamedTuple):
     def restored(cls, stored: Any) -> "Clock":
         """The clock whose fields these are, in their order; refuses what no clock could have."""
         latest, before, jumped, late, longest, seen, size, grid, dated, zoned = stored
-        numbers = tuple(float(each) for each in (latest, before, jumped, longest, size, *seen))
-        if any(map(math.isinf, numbers)) or not numbers[4] > 0.0 or len(seen) > ENOUGH or not numbers[3] >= 0.0:
+        steps = tuple(map(float, seen))
+        numbers = [float(each) for each in (latest, before, jumped, longest, size)]
+        sound = not any(map(math.isinf, (*numbers, *steps))) and numbers[4] > 0.0 and numbers[3] >= 0.0
+        if not sound or len(steps) > ENOUGH or type(late) is not int:
             raise ValueError("its clock has numbers that no clock has")
-        if not all(flag in (None, False, True) for flag in (dated, zoned)) or type(late) is not int:
+        if not all(flag in (None, False, True) for flag in (dated, zoned)):
             raise ValueError("its clock has flags that no clock has")
-        return cls(*numbers[:3], late, numbers[3], numbers[5:], numbers[4], grid is True, dated, zoned)
+        return cls(numbers[0], numbers[1], numbers[2], late, numbers[3], steps, numbers[4], grid is True, dated, zoned)

@@ -1,7 +1,7 @@
 """Rows that wait under an id for their labels, which come later and in any order, also after a reload.
 
-Rows are learned from in the order of their labels. Between two of them passes the time between their rows, or none where
-a label overtakes an earlier one.
+Rows are learned from in the order of their labels. Between two of them passes the time between their rows, or none
+where a label overtakes an earlier one.
 """
 
 from typing import Any

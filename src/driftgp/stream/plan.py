@@ -11,13 +11,12 @@ A fleet has one plan of columns. Each series has the categories that its own row
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import frames
 from driftgp.frames import Column, Table
 from driftgp.stream.settings import Settings
 
@@ -44,6 +43,7 @@ def input_name(column: str, category: str) -> str:
 class Plan(NamedTuple):
     """The columns that are read from each row; a value that never changes.
 
+    >>> from driftgp import frames
     >>> table = frames.table([{"temp": 20.5, "sky": "clear"}, {"temp": 18.0, "sky": "rain"}])
     >>> plan = Plan.of(table, Settings())
     >>> codes, plan = plan.read(table)
@@ -160,9 +160,9 @@ class Plan(NamedTuple):
         grown = list(known)
         for place, kind in enumerate(self.kinds):
             code = row[place]
-            if isinstance(kind, dict) and code >= 0.0 and code not in known[place]:
-                if len(known[place]) < MOST:
-                    grown[place] = (*known[place], int(code))
+            new = isinstance(kind, dict) and code >= 0.0 and code not in known[place]
+            if new and len(known[place]) < MOST:
+                grown[place] = (*known[place], int(code))
         return tuple(grown)
 
     def encoder(self, categories: Categories, derived: tuple[str, ...], horizon: int = 1) -> "Encoder":
@@ -409,8 +409,3 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"a name must be text; got {value!r}")
     return value
-
-
-def as_mapping(row: Any) -> Mapping[str, Any] | None:
-    """A row that is a dict with names, None if it is anything else."""
-    return row if isinstance(row, Mapping) else None

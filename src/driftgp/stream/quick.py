@@ -19,7 +19,7 @@ from driftgp.stream.series import Series
 _FLOAT = np.dtype(np.float64)
 _NUMBERS = frozenset((float, int, bool))
 _ONE = (1,)
-_EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)  # noqa: DTZ001
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)
 
 
 class Quick:
@@ -90,9 +90,7 @@ class Quick:
             found = inputs.get(values[place]) if type(values[place]) is str else None
             if found is not None:
                 x[found[0]] = found[1]
-            elif flag or not inputs:
-                return None
-            elif type(values[place]) is not str:
+            elif flag or not inputs or type(values[place]) is not str:
                 return None
         return x
 
@@ -103,7 +101,7 @@ class Quick:
         return Forecast(self._stack.model, made, self._flat, self._stack.engine.solve, self._series.generation)
 
     def learn(self, x: np.ndarray, y: float, row: Any) -> bool:
-        """Learn from such a row at once; what was predicted for it last is not computed again. Whether that was done."""
+        """Learn from such a row at once, with what was predicted for it last; whether that was done."""
         elapsed = 1.0
         series = self._series
         clock = series.clock
@@ -111,7 +109,7 @@ class Quick:
             time = row.get(self._time)
             if type(time) is not datetime or time.tzinfo is not None or clock.zoned is not False or not clock.dated:
                 return False
-            span, jumped, clock = clock._row(float((time - _EPOCH) // _MICROSECOND))  # noqa: SLF001
+            span, jumped, clock = clock.row(float((time - _EPOCH) // _MICROSECOND))
             if span < 0.0 or jumped:
                 return False
             elapsed = span / clock.size

@@ -92,7 +92,7 @@ class Streams:
         return self._derived
 
     @property
-    def P(self) -> int:  # noqa: N802
+    def P(self) -> int:
         """Number of target columns inside the model."""
         return self.outputs or 1
 
@@ -361,7 +361,7 @@ class Streams:
         if np.isnan(codes).any():
             row, place = np.argwhere(np.isnan(codes))[0]
             raise ValueError(
-                f"column {self.plan.names[place]!r} must not be blank, since missing is 'refuse'; row {row} has no value"
+                f"column {self.plan.names[place]!r} must not be blank, since missing is 'refuse'; row {row} has none"
             )
 
     def _prepared(self, series: Series, block: Block, y: np.ndarray, places: np.ndarray, elapsed: Any) -> Prepared:
@@ -512,8 +512,8 @@ def _assembled(made: list[list[Part]], places: list[np.ndarray], source: Source 
             own[2].append(where[begin : begin + len(part.records)])
             begin += len(part.records)
     pieces, rows = [], []
-    for stack, records, where in by_stack.values():
-        order = np.concatenate(where)
+    for stack, records, own_rows in by_stack.values():
+        order = np.concatenate(own_rows)
         together = np.concatenate(records) if len(records) > 1 else records[0]
         if len(by_stack) == 1 and len(order) > 1 and np.any(np.diff(order) < 0):
             together, order = together[np.argsort(order)], np.arange(len(order))

@@ -121,6 +121,13 @@ class Waiting(NamedTuple):
     generation: int  # of the model that made it
 
 
+# What a series knows besides its place among others.
+_KEPT = (
+    *("buffer", "categories", "choice", "clock", "done", "encoder", "generation", "issued", "learned", "now", "past"),
+    *("queue", "waiting"),
+)
+
+
 class Series:
     """What one series knows.
 
@@ -137,10 +144,7 @@ class Series:
         waiting: rows by id whose labels are still to come.
     """
 
-    __slots__ = (
-        "buffer", "categories", "choice", "clock", "done", "encoder", "generation", "issued", "learned", "now", "owner", "past",
-        "queue", "seat", "waiting",
-    )  # fmt: skip
+    __slots__ = ("owner", "seat", *_KEPT)
 
     def __init__(self, owner: "Streams") -> None:
         """Start with nothing."""
@@ -193,7 +197,7 @@ class Series:
         parts: list[Part] = []
         begin = 0
         if self.seat is None:
-            yield from self._open(rows.raw[0], len(rows))
+            yield from self._open(rows.raw[0])
         if self.is_cold:  # of the first row nothing is known
             parts += yield from self.foresee(rows.raw[:1])
             yield from self._learn(rows.part(slice(1)))
@@ -231,7 +235,7 @@ class Series:
         """Before each row is predicted, learn from the one that came `horizon` rows before it."""
         h, parts, begin = self.owner.settings.horizon, [], 0
         if self.seat is None:
-            yield from self._open(rows.raw[0], len(rows))
+            yield from self._open(rows.raw[0])
         while begin < len(rows):
             queue = rows.part(slice(0)) if self.queue is None else self.queue
             room = h - len(queue)
@@ -297,7 +301,7 @@ class Series:
 
     # ---- the first rows ----------------------------------------------------------------------------------------------
 
-    def _open(self, raw: np.ndarray, rows: int) -> Step:
+    def _open(self, raw: np.ndarray) -> Step:
         """Begin with a first row."""
         start, plan = self.owner.start, self.owner.plan
         categories = plan.grown(self.categories, raw)
@@ -362,7 +366,7 @@ class Series:
         )
 
     def _replayed(self, choice: Choice, encoder: Encoder, rows: Rows | None, step: float | None = None) -> Step:
-        """Have a model at work that has rows behind it: warmed up on the first, and taught the others in their order."""
+        """Have a model at work that has rows behind it: warmed up on the first, and taught the others in order."""
         count = 0 if rows is None else min(choice.warmup, len(rows))
         seat = self._started(choice._replace(warmup=count), encoder, rows)
         if rows is not None and count < len(rows):
@@ -438,9 +442,8 @@ class Series:
     def moved(self, owner: "Streams") -> "Series":
         """The same series among others."""
         other = Series(owner)
-        for name in Series.__slots__:
-            if name not in ("owner", "seat"):
-                setattr(other, name, getattr(self, name))
+        for name in _KEPT:
+            setattr(other, name, getattr(self, name))
         if self.seat is not None:
             stack, slot = self.seat
             other.seat = owner.stacks.admit(stack.model, stack.layout)
@@ -472,44 +475,51 @@ class Series:
     def restore(self, stored: dict[str, Any], seat: Seat | None) -> None:
         """Take back what `to_json` gave, with the state in its place; refuses what it cannot have given."""
         owner = self.owner
-        C, R, P = len(owner.plan.names), len(owner.plan.names) + len(owner.derived.names), owner.P
         self.clock = Clock.restored(stored["clock"])
         self.past = Past.restored(stored["past"], owner.derived.depth, owner.derived.late)
         self.categories = owner.plan.checked_categories(stored["categories"])
-        for name in ("generation", "learned"):
-            if type(stored[name]) is not int or not 0 <= stored[name] < 1 << 62:
-                raise ValueError(f"{name} must be a count; got {stored[name]!r}")
-            setattr(self, name, stored[name])
+        self.generation, self.learned = _count(stored["generation"]), _count(stored["learned"])
         self.now, self.done = float(stored["now"]), float(stored["done"])
         if not math.isfinite(self.now + self.done):
             raise ValueError(f"now must be finite; got {self.now!r} and {self.done!r}")
-        dtype = None if seat is None else seat.stack.model.forecast_dtype(P)
-        for key, codes, time, wall, now, words, generation in stored["waiting"]:
+        dtype = None if seat is None else seat.stack.model.forecast_dtype(owner.P)
+        for name, codes, time, wall, now, words, generation in stored["waiting"]:
             row = np.asarray(codes, np.float64)
-            if row.shape != (C,) or np.isinf(row).any() or type(generation) is not int:
+            if row.shape != (len(owner.plan.names),) or np.isinf(row).any():
                 raise ValueError("a row that waits for its label has another form")
-            same = words is not None and dtype is not None and generation == self.generation
-            made = _record(words, dtype) if same else None  # type: ignore[arg-type]
-            self.waiting[key] = Waiting(row, float(time), float(wall), float(now), made, generation)
-        if seat is None:
-            return
+            same = _count(generation) == self.generation
+            made = _record(words, dtype) if same else None
+            self.waiting[name] = Waiting(row, float(time), float(wall), float(now), made, generation)
+        if seat is not None:
+            self._restore_seat(stored, seat)
+
+    def _restore_seat(self, stored: dict[str, Any], seat: Seat) -> None:
+        """Take back the model, the first rows, and the rows of a table whose targets are still to count."""
+        owner, P = self.owner, self.owner.P
+        R = len(owner.plan.names) + len(owner.derived.names)
         self.seat, self.encoder = seat, owner.encoder(self.categories)
         if self.encoder.width != seat.stack.layout.inputs:
             raise ValueError(f"{self.encoder.width} columns for {seat.stack.layout.inputs} inputs")
-        self.choice = Choice(seat.stack.model, int(stored["warmup"]))
+        self.choice = None if stored["warmup"] is None else Choice(seat.stack.model, _count(stored["warmup"]))
         if stored["buffer"] is not None:
             first, *arrays = stored["buffer"]
             rows = _rows(arrays, R, P) if arrays else None
-            if type(first) is not int or not (0 if rows is None else len(rows)) < first < 1 << 20:
+            if not (0 if rows is None else len(rows)) < _count(first) < 1 << 20:
                 raise ValueError(f"a buffer of {len(arrays)} parts for {first!r} rows")
             self.buffer = Buffer(first)
             if rows is not None:
                 self.buffer.extend(rows)
         self.queue = None if stored["queue"] is None else _rows(stored["queue"], R, P)
-        self.issued = [None if words is None or dtype is None else _record(words, dtype) for words in stored["issued"]]
+        self.issued = [_record(words, seat.stack.model.forecast_dtype(P)) for words in stored["issued"]]
         waits = 0 if self.queue is None else len(self.queue)
         if len(self.issued) != waits or waits > owner.settings.horizon:
             raise ValueError("rows that wait for their targets and their forecasts differ in number")
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 62:
+        raise ValueError(f"a count must be a whole number that is not negative; got {value!r}")
+    return value
 
 
 def _rows(arrays: list[Any], columns: int, outputs: int) -> Rows:
@@ -523,8 +533,10 @@ def _rows(arrays: list[Any], columns: int, outputs: int) -> Rows:
     return rows
 
 
-def _record(words: Any, dtype: np.dtype) -> np.ndarray:
-    """One forecast as a file has it, or a refusal."""
+def _record(words: Any, dtype: np.dtype | None) -> np.ndarray | None:
+    """One forecast as a file has it, or a refusal; None where there is none."""
+    if words is None or dtype is None:
+        return None
     array = np.asarray(words, np.uint64)
     if array.nbytes != dtype.itemsize or array.ndim != 1:
         raise ValueError("a forecast has another size than its model's")

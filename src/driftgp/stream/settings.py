@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from datetime import date
 from typing import Any, Literal
 
 from driftgp import checks
@@ -92,8 +91,7 @@ def settings(**given: Any) -> Settings:
     check_effort(made.effort)
     checks.choice("missing", made.missing, ("carry", "skip", "refuse"))
     checks.choice("others", made.others, ("late", "ignored"))
-    if isinstance(made.level, bool) or not isinstance(made.level, (int, float)) or not 0.0 < made.level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1; got {made.level!r}")
+    _check_level(made.level)
     known = _names("known", made.known)
     features = None if made.features is None else _names("features", made.features)
     for name in (*(features or ()), *known):
@@ -109,9 +107,18 @@ def settings(**given: Any) -> Settings:
         calendar=_cycles(made.calendar),
         holidays=check_holidays(made.holidays),
         horizon=horizon,
-        support=tuple(made.support) if isinstance(made.support, list) else made.support,
+        support=_support(made.support),
         level=float(made.level),
     )
+
+
+def _support(value: Any) -> Support:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _check_level(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < 1.0:
+        raise ValueError(f"level must lie strictly between 0 and 1; got {value!r}")
 
 
 def _count(name: str, value: Any, least: int) -> int:
@@ -156,8 +163,3 @@ def _cycles(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [value]
     return tuple(dict.fromkeys(checks.choice("calendar", cycle, tuple(CYCLES)) for cycle in value))
-
-
-def as_days(values: Iterable[Any]) -> tuple[str, ...]:
-    """Dates as ISO 8601 text."""
-    return tuple(value.isoformat()[:10] if isinstance(value, date) else str(value) for value in values)

@@ -1,13 +1,14 @@
 """All that a stream or a fleet knows as bytes, and back, to the last bit.
 
 A header in JSON has the settings, the columns, and what each series knows; arrays, and the states of the models, are
-the payload, one after another as they are in memory. A state from outside passes `driftgp.gate`: what follows from other
-fields is computed again and compared. Nothing in the bytes is ever executed.
+the payload, one after another as they are in memory. A state from outside passes `driftgp.gate`: what follows from
+other fields is computed again and compared. Nothing in the bytes is ever executed.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ def opened(kind: str, data: bytes) -> dict[str, Any]:
         raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
     if used != len(payload):
         raise ValueError(f"{kind} is damaged: its parts do not add up")
-    return tree  # type: ignore[no-any-return]
+    return dict(tree)
 
 
 def _article(kind: Any) -> str:
@@ -180,31 +181,31 @@ def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | None
 def admit(kind: str, streams: Streams, parts: Sequence[bytes], given: Model | None) -> None:
     """Bring series back into a fleet, all of them or, where one is refused, none."""
     others = [from_bytes(kind, part, given).streams for part in parts]
-    plan, named = streams.planned, streams.named
+    taken = {*streams.series}
     for other in others:
-        if plan is None or not streams.begun:
-            plan, named = other.planned, other.named
-        elif other.planned is not None:
-            plan = plan.together(other.planned)
-        if streams.begun and other.begun and streams.outputs != other.outputs:
-            raise ValueError(f"{kind} has {other.outputs or 1} outputs, and this one has {streams.outputs or 1}")
-        if other.settings != streams.settings:
-            raise ValueError(f"{kind} is of other settings: {_first_difference(other.settings, streams.settings)}")
-        taken = [key for key in other.series if key in streams.series]
-        if taken:
-            raise ValueError(f"key {taken[0]!r} is in the fleet already: evict it first")
+        _compare(kind, streams, other, taken)
+        taken |= {*other.series}
+    plans = [each.planned for each in (streams, *others) if each.begun and each.planned is not None]
+    plan = reduce(Plan.together, plans) if plans else None
     for other in others:
-        if not streams.begun:
-            streams.outputs, streams.begun, streams.start, streams.common = (
-                other.outputs,
-                other.begun,
-                other.start,
-                other.common,
-            )
-        if plan is not None:
-            streams.share(plan, named=named)
-        for key, series in other.series.items():
-            streams.series[key] = series.moved(streams)
+        if not streams.begun and plan is not None:
+            streams.share(plan, named=other.named)
+            streams.outputs, streams.begun, streams.start = other.outputs, other.begun, other.start
+            streams.common = other.common
+        elif plan is not None:
+            streams.share(plan, named=streams.named)
+        streams.series.update({key: series.moved(streams) for key, series in other.series.items()})
+
+
+def _compare(kind: str, streams: Streams, other: Streams, taken: set[Key]) -> None:
+    """Refuse series that do not fit into a fleet."""
+    if streams.begun and other.begun and streams.outputs != other.outputs:
+        raise ValueError(f"{kind} has {other.outputs or 1} outputs, and this one has {streams.outputs or 1}")
+    if other.settings != streams.settings:
+        raise ValueError(f"{kind} is of other settings: {_first_difference(other.settings, streams.settings)}")
+    there = [key for key in other.series if key in taken]
+    if there:
+        raise ValueError(f"keys to admit must not be in the fleet; {there[0]!r} is: evict it first")
 
 
 def _first_difference(one: Settings, other: Settings) -> str:
