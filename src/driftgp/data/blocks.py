@@ -3,10 +3,12 @@
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta, timezone
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from driftgp.data.ahead import Ahead
 from driftgp.data.cells import Times, as_numbers, as_spans, as_times
 from driftgp.data.deciding import every_row
 from driftgp.data.numbers import BLANK, Decimal
@@ -49,41 +51,81 @@ class Block(NamedTuple):
         return cls(Table(columns, single=False), lines, cells, offsets)
 
 
+class Source(Iterator[Row]):
+    """Rows that one can look ahead in; malformed ones are refused when their turn comes, or passed over.
+
+    Args:
+        rows: from the beginning.
+        skip: pass over malformed rows, rather than stop at the first one.
+        complain: called with a line about each of those.
+    """
+
+    def __init__(self, rows: Rows, *, skip: bool = False, complain: Complain | None = None) -> None:
+        """Begin with the first row."""
+        self.rows, self.skip, self._complain = rows, skip, complain or (lambda _: None)
+        self.left_out = 0  # rows that were passed over
+        self._ahead = Ahead(self._readable())
+
+    def look(self, count: int) -> list[Row]:
+        """The next rows, which stay where they are; refuses a table without any."""
+        found = self._ahead.look(count)
+        if not found:
+            next(self._ahead, None)  # raises what is wrong with the first row, if anything is
+            raise ValueError(f"{self.rows.place} has a header and no rows: there is nothing to predict")
+        return found
+
+    def __next__(self) -> Row:
+        return next(self._ahead)
+
+    def _readable(self) -> Iterator[Row]:
+        return self.rows if not self.skip else _Readable(self)
+
+    def pass_over(self, error: ValueError) -> None:
+        """Leave a row out."""
+        self.left_out += 1
+        self._complain(f"left out: {error}")
+
+
+class _Readable(Iterator[Row]):
+    """The rows that can be split into cells."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __next__(self) -> Row:
+        while True:
+            try:
+                return next(self.source.rows)
+            except ValueError as error:
+                self.source.pass_over(error)
+
+
 class Reader:
     """Blocks of a table, from its first row on.
 
     Attributes:
         read: rows that were read.
-        left_out: malformed rows that were passed over.
+        kinds: what each column holds, as far as is known by now.
     """
 
     def __init__(
-        self,
-        rows: Rows,
-        written: Written,
-        *,
-        key: str | None = None,
-        filled: Collection[str] = (),
-        skip: bool = False,
-        complain: Complain | None = None,
+        self, source: Source, written: Written, *, key: str | None = None, filled: Collection[str] = ()
     ) -> None:
         """Take the rows and how they are written.
 
         Args:
-            rows: from the beginning. Columns that they have not are passed over.
+            source: the rows. Columns that they have not are passed over.
             written: how each column is written.
             key: name of the column of keys, none of which may be blank.
             filled: columns of which no cell may be blank.
-            skip: pass over malformed rows, rather than stop at the first one.
-            complain: called with a line about each of those.
         """
-        self._rows, self.written, self._key, self._filled = rows, written, key, filled
-        self._skip, self._complain = skip, complain or (lambda _: None)
+        self.source, self._rows, self.written, self._key, self._filled = source, source.rows, written, key, filled
         self.kinds: dict[str, Kind] = dict(written.kinds)
+        rows = self._rows
         self._places = {name: rows.header.index(name) for name in self.kinds if name in rows.header}
         self._time = [rows.index(name) for name in written.time]
         self._digest = hashlib.blake2b(digest_size=16)
-        self.read = self.left_out = 0
+        self.read = 0
 
     @property
     def digest(self) -> str:
@@ -105,12 +147,12 @@ class Reader:
                 )
                 self.read += len(rows)
                 return block, fault
-            if not self._skip:
+            if not self.source.skip:
                 first = min(bad)
                 rows, fault = rows[:first], bad[first]
                 continue
             for place in sorted(bad):
-                self._pass_over(bad[place])
+                self.source.pass_over(bad[place])
             rows = [row for place, row in enumerate(rows) if place not in bad]
             if not rows:
                 rows, fault = self._take(most)
@@ -129,23 +171,22 @@ class Reader:
 
     def _take(self, most: int) -> tuple[list[Row], ValueError | None]:
         rows: list[Row] = []
-        while len(rows) < most:
-            try:
-                for row in self._rows:
-                    rows.append(row)
-                    if len(rows) == most:
-                        break
-                else:
-                    break
-            except ValueError as error:
-                if not self._skip:
-                    return rows, error
-                self._pass_over(error)
+        try:
+            rows.extend(islice(self.source, most))
+        except ValueError as error:
+            return rows, error
         return rows, None
 
-    def _pass_over(self, error: ValueError) -> None:
-        self.left_out += 1
-        self._complain(f"left out: {error}")
+    def sample(self, rows: list[Row]) -> Block | None:
+        """Rows as a block, without those that are malformed, and without taking notice of them; None if none is left."""
+        kinds = dict(self.kinds)
+        while rows:
+            block, bad = self._parsed(rows)
+            if not bad:
+                self.kinds = kinds
+                return block
+            rows = [row for place, row in enumerate(rows) if place not in bad]
+        return None
 
     # ---- columns -----------------------------------------------------------------------------------------------------
 
