@@ -14,6 +14,10 @@ from statistics import NormalDist
 import numpy as np
 import polars as pl
 import pytest
+from driftgp.runner import Runner, bundle, read_checkpoint, read_config, settings_from
+from driftgp.runner import models as named_models
+from driftgp.runner import run as runs
+from driftgp.runner.settings import MODELS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -26,10 +30,6 @@ from driftgp.defaults import recommended
 from driftgp.evaluate import prequential
 from driftgp.members import Persistence
 from driftgp.plots_run import worst_first
-from driftgp.runner import Runner, bundle, read_checkpoint, read_config, settings_from
-from driftgp.runner import models as named_models
-from driftgp.runner import run as runs
-from driftgp.runner.settings import MODELS
 from driftgp.wrappers import Watched
 
 PNG = b"\x89PNG\r\n\x1a\n"

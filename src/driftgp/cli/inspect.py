@@ -188,9 +188,7 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
     from driftgp.diagnostics import describe, importance
 
     about, learned = describe(state.model, state), _named(state.model.summary(state), names)
-    members = [
-        before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)
-    ]
+    members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
     for counts in {"filled", "limited"} & set(about):
         about[counts] = {name: count for name, count in zip(names, about[counts], strict=True) if count}
     shares = dict(zip(names, importance(state).tolist(), strict=True))
@@ -254,7 +252,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _of_stream(data: bytes) -> Page:
-    """A stream, or a model and its state; of one with a part of somebody's own, the settings are all there is to tell."""
+    """A stream, or a model and its state; of one with a part of somebody's own, its settings."""
     from driftgp import Online
     from driftgp.checkpoint import peek
 

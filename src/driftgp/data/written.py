@@ -43,7 +43,7 @@ class Written:
         for name in ("dated", "zoned", "days"):
             given[name] = stored[name] is True
         found = cls(**given)
-        kinds = {kind for kind in found.kinds.values()} - {"number", "text", "open"}
+        kinds = set(found.kinds.values()) - {"number", "text", "open"}
         if found.decimal not in ("point", "comma") or kinds or {*found.kinds, *found.time} - {*found.header}:
             raise ValueError("its columns do not fit together")
         return found
@@ -162,7 +162,9 @@ def _check_target(rows: Rows, first: Sequence[Row], target: str, kinds: dict[str
     if kinds.get(target) == "text":
         place = rows.index(target)
         row = next(row for row in first if as_number(row.cells[place]) is None)
-        raise rows.fault(row, place, "a number, as this column is the target: choose another one, or correct the column")
+        raise rows.fault(
+            row, place, "a number, as this column is the target: choose another one, or correct the column"
+        )
 
 
 # ---- columns of time -------------------------------------------------------------------------------------------------

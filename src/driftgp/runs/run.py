@@ -89,7 +89,7 @@ class Run:
     >>> run = Run(settings_from({"target": "y", "lags": 3, "model": "persistence", "warmup": 5}), csv_rows("", lines))
     >>> answers = next(run.answers())
     >>> len(answers), answers.flags[:2], float(answers.mean[-1]), float(answers.actual[-1])
-    (40, ['cold', 'carried'], 2.0, 0.0)
+    (40, ['cold', ''], 2.0, 0.0)
     """
 
     def __init__(
@@ -248,9 +248,10 @@ class Run:
         prediction, flags = self._predicted(table)
         there = settings.target in table.columns
         y = table.columns[settings.target].values if there else np.full(len(block), np.nan)
-        times = time_texts(block, written)
         if self.monitor is None:
-            return Answers(block.lines, times, keys, *(np.zeros(0) for _ in range(4)), y, [])
+            nothing = np.zeros(0)
+            return Answers(block.lines, [], keys, nothing, nothing, nothing, nothing, y, [])
+        times = time_texts(block, written)
         low, high = prediction.interval(settings.level)
         values = np.array([_values(table, name) for name in (*self.facts.watched, settings.target)])
         at = _times(block, written)
@@ -259,9 +260,7 @@ class Run:
         self.oddities.see_forecasts(block.lines, prediction.mean, late)
         wall = table.columns[written.time[0]].clock if written.dated else at
         whose: Sequence[Any] = keys if settings.key else [None] * len(block)
-        rows = Watched(
-            prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, values[:-1].T
-        )
+        rows = Watched(prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, values[:-1].T)
         cold, alarms = self.monitor.see(rows)
         words = _flags({"cold": cold, **flags, "wild": wild}, alarms, len(block))
         return Answers(block.lines, times, keys, prediction.mean, prediction.std, low, high, y, words)
@@ -357,9 +356,7 @@ def read_checkpoint(data: bytes) -> Saved:
             monitor.restore(extra["monitor"])
         rows, left_out, output = (_count(extra[name]) for name in ("rows", "left_out", "output"))
         remarks = [str(text) for text in extra["remarks"]]
-        return Saved(
-            settings, facts, stream, monitor, oddities, rows, left_out, str(extra["digest"]), output, remarks
-        )
+        return Saved(settings, facts, stream, monitor, oddities, rows, left_out, str(extra["digest"]), output, remarks)
     except _WRONG as error:
         raise ValueError(f"run is damaged: its header is not complete ({error})") from error
 
@@ -373,7 +370,9 @@ def _facts(stored: dict[str, Any]) -> Facts:
         Written.from_json(stored["written"]),
         Chosen(tuple(map(int, lags)), tuple(map(str, calendar))),
         forgetting,
-        *(tuple(map(str, stored[name])) for name in ("watched", "leaks", "keys")),
+        watched=tuple(map(str, stored["watched"])),
+        leaks=tuple(map(str, stored["leaks"])),
+        keys=tuple(map(str, stored["keys"])),
         sorted=_count(stored["sorted"]),
     )
 

@@ -125,7 +125,8 @@ def _doubtful(run: Judged, monitor: Monitor) -> Iterator[str]:
         share = sums["inside"] / scored
         yield f"Intervals are too narrow: {share:.1%} of the targets lie in their {level:.0%} interval"
     if scored >= _FEW and monitor.largest > _LARGE * sums["square"]:
-        yield f"One row makes up {monitor.largest / sums['square']:.0%} of the squared error: line {monitor.largest_line}"
+        share = monitor.largest / sums["square"]
+        yield f"One row makes up {share:.0%} of the squared error: line {monitor.largest_line}"
 
 
 # ---- the rows --------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """How forecasts have done, row by row: errors beside naive forecasts, coverage, widths, alarms.
 
 Sums are kept for each series, and all that a summary says follows from them. They are taken one row after another, so
-that how rows are cut into blocks changes no bit of them. A row is scored once its target has come, if a target was known
-when it was predicted and the row did not come late.
+that how rows are cut into blocks changes no bit of them. A row is scored once its target has come, if a target was
+known when it was predicted and the row did not come late.
 """
 
 import math
