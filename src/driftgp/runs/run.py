@@ -42,7 +42,7 @@ class Facts(NamedTuple):
     written: Written
     chosen: Chosen
     forgetting: float | None = None  # of a model by name: what its half-life gives
-    watched: tuple[str, ...] = ()  # columns that hold numbers
+    watched: tuple[str, ...] = ()  # columns that hold numbers, or nothing yet
     leaks: tuple[str, ...] = ()  # columns known with the row that give the target away
     keys: tuple[str, ...] = ()  # columns that may be the key, where several rows have one time
     sorted: int = 0  # rows that were older than the row before them, and for which the file was sorted
@@ -162,7 +162,7 @@ class Run:
             sample: Block | None = self._sorted.rows(np.arange(min(PEEK, len(self._sorted))))
         else:
             sample = reader.sample(first)
-        numbers = tuple(n for n, kind in reader.kinds.items() if kind == "number" and n != settings.target)
+        numbers = tuple(n for n, kind in reader.kinds.items() if kind != "text" and n != settings.target)
         facts = Facts(replace(written, kinds=reader.kinds), Chosen((), ()), watched=numbers, sorted=back)
         return facts if sample is None else self._judged(facts, sample, rows, first, asked)
 
@@ -275,7 +275,7 @@ class Run:
                 flags = prediction.source.seen.flags  # type: ignore[union-attr]
         for warning in said:
             text = str(warning.message)
-            if text not in self.remarks:
+            if text not in self.remarks and "had no value in" not in text:  # which the summary says of all rows
                 self.remarks.append(text)
         return prediction, flags
 

@@ -137,7 +137,7 @@ def _rows(run: Judged) -> Iterator[str]:
     nothing = odd.never_there()
     if nothing and odd.rows:
         yield _capital(never_there(nothing, odd.rows))
-    yield from (_capital(text) for text in run.remarks if not (nothing and "had no value in" in text))
+    yield from (_capital(text) for text in run.remarks)
     yield from _wild(odd)
     yield from _order(run)
     yield from _zones(odd)
