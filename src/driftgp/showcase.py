@@ -10,7 +10,10 @@ from driftgp import plots
 from driftgp.comparison import OURS, Backtest, backtest
 from driftgp.comparison.contest import Report
 from driftgp.data import bike_sharing_stream
-from driftgp.features import Features, History
+from driftgp.frames import Column, Table
+from driftgp.stream.begin import Default
+from driftgp.stream.runtime import Streams
+from driftgp.stream.settings import settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
 
 WEATHER = ("temp", "hum", "windspeed", "weathersit")
 KNOWN = ("holiday", "workingday")
-FEATURES = Features(columns=WEATHER, known=KNOWN, lags=3, seasonal=(24, 168), cycles=("day", "week"))
 WEEK = 168  # hours
+LAGS = (1, 2, 3, 24, WEEK)
 WARMUP = 500
 METHODS = ("persistence", "seasonal naive")
 
@@ -46,11 +49,16 @@ def bikes(report: Report | None = None, rows: int | None = None) -> Shown:
     >>> [line.method for line in shown.found.lines]
     ['driftgp', 'seasonal naive', 'persistence']
     """
-    stream = bike_sharing_stream(features=(*WEATHER, *KNOWN))
+    names = (*WEATHER, *KNOWN)
+    stream = bike_sharing_stream(features=names)
     assert stream.times is not None  # noqa: S101 (hours have times)
-    weather, known = stream.X[:, : len(WEATHER)], stream.X[:, len(WEATHER) :]
-    X = History(FEATURES).extend(weather, known, stream.y, stream.times.astype("datetime64[s]").tolist())
-    y, times = stream.y[-len(X) :][:rows], stream.times[-len(X) :][:rows]
-    X = X[:rows]
+    columns = {name: Column(name, "numbers", values) for name, values in zip(names, stream.X.T, strict=True)}
+    columns["hour"] = Column("hour", "times", stream.times.astype("datetime64[us]").astype(np.float64))
+    columns["bikes"] = Column("bikes", "numbers", stream.y)
+    said = settings(target="bikes", time="hour", features=names, lags=LAGS, calendar=True)
+    streams = Streams(said, Default())
+    block = streams.of_table(Table(columns, single=False), learn=True)
+    _, X = streams.inputs(block, streams.targets(block, None))
+    X, y, times = X[WEEK:][:rows], stream.y[WEEK:][:rows], stream.times[WEEK:][:rows]
     found = backtest(X, y, methods=METHODS, warmup=WARMUP, season=WEEK, report=report)
     return Shown(found, times[WARMUP:], y[WARMUP:])

@@ -14,7 +14,6 @@ from driftgp.cli.options import (
     AsJSON,
     Calendar,
     Columns,
-    Cycles,
     Decimal,
     Delimiter,
     Encoding,
@@ -23,9 +22,9 @@ from driftgp.cli.options import (
     Known,
     Lags,
     Malformed,
+    Others,
     Picture,
     Season,
-    SeasonalLags,
     Sheet,
     Table,
     Target,
@@ -36,7 +35,7 @@ from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from driftgp.comparison import Backtest
-    from driftgp.runner.inputs import Inputs
+    from driftgp.runs.inputs import Inputs
 
 COLUMNS = (
     Column("method", "method"),
@@ -55,10 +54,9 @@ def compare(
     target: Target = None,
     features: Columns = None,
     known: Known = None,
+    others: Others = None,
     lags: Lags = None,
-    seasonal_lags: SeasonalLags = None,
     calendar: Calendar = None,
-    cycles: Cycles = None,
     holidays: Holidays = None,
     malformed: Malformed = None,
     time: Time = None,
@@ -97,8 +95,8 @@ def compare(
     """
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
     from driftgp.comparison import METHODS, backtest
-    from driftgp.runner import settings_from
-    from driftgp.runner.inputs import read_inputs
+    from driftgp.runs import settings_from
+    from driftgp.runs.inputs import read_inputs
     from driftgp.season import season_of, usual_step
 
     settings = settings_from(given)
@@ -114,7 +112,7 @@ def compare(
             methods=names,
             warmup=warmup or 1,
             horizon=settings.horizon,
-            season=season or season_of(usual_step(read.at)),
+            season=season or season_of(usual_step(read.at / 1e6) if read.dated else None),
             refit=refit,
             report=report,
         )
@@ -135,10 +133,9 @@ _SETTINGS = frozenset(
         "target",
         "features",
         "known",
+        "others",
         "lags",
-        "seasonal_lags",
         "calendar",
-        "cycles",
         "holidays",
         "malformed",
         "time",
@@ -174,5 +171,4 @@ def _axis(read: Inputs) -> Any:
     """Times for the picture, where there are dates; else the numbers of the rows."""
     import numpy as np
 
-    dated = all(clock is not None for clock in read.clock)
-    return np.array(read.clock, "datetime64[s]") if dated else np.arange(len(read.y))
+    return read.wall.astype("datetime64[us]").astype("datetime64[s]") if read.dated else np.arange(len(read.y))

@@ -9,10 +9,8 @@ import numpy as np
 from driftgp.comparison import outside
 from driftgp.comparison.trial import Forecasts, Run, Trial
 from driftgp.defaults import recommended
-from driftgp.evaluate import prequential
-from driftgp.predictions import Forecast, Gaussian
-from driftgp.runner.stack import Stack
-from driftgp.runner.work import Work
+from driftgp.online import Online
+from driftgp.predictions import Gaussian
 
 ERRORS = 500  # the last errors, by which a naive forecast knows its spread
 FORGETTING = 0.998  # of recursive least squares: a memory of 500 rows
@@ -41,16 +39,8 @@ def default(trial: Trial) -> Forecasts:
     first = max(trial.warmup - trial.horizon + 1, 0)  # rows whose labels are known when the first one is predicted
     X, y = trial.X, trial.y
     model = recommended(X[:first], y[:first], horizon=trial.horizon)
-    if trial.horizon == 1:
-        prediction: Forecast = prequential(model, model.init(X[:first], y[:first]), X[first:], y[first:]).prediction
-    else:
-        h = trial.horizon
-        stack = Stack(model, X.shape[1])
-        slot = stack.admit()
-        stack.start(slot, X[:first], y[:first])
-        work = Work(X[first:-h], y[first:-h], np.ones(len(y) - h - first), X[first + h :], y[first + h :])
-        made = stack.run_late(slot, work, stack.forecast(slot, X[first : first + h]))
-        prediction = Forecast(model, made, flat=True, solve=stack.engine.solve)
+    online = Online(model, model.init(X[:first], y[:first]), horizon=trial.horizon)
+    prediction = online.evaluate(X[first:], y[first:])
     prediction = prediction.rows(slice(trial.warmup - first, None))
     return Forecasts(prediction.mean, prediction)
 

@@ -385,6 +385,17 @@ class Streams:
         series.clock, series.past = own.clock, own.past.last(self.derived.depth)
         self.series[key] = series
 
+    def inputs(self, block: Block, y: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+        """The inputs that a model of one series would have of all these rows, N×D, with every category in them."""
+        self.share(block.plan, named=block.named)
+        series = Series(self)
+        rows = self._prepared(series, block, y, np.arange(len(block.codes)), None).rows
+        categories = series.categories
+        for row in block.codes:
+            categories = self.plan.grown(categories, row)
+        encoder = self.encoder(categories)
+        return encoder.names, encoder.expanded(rows.raw)
+
     def _refuse_gaps(self, codes: np.ndarray) -> None:
         if np.isnan(codes).any():
             row, place = np.argwhere(np.isnan(codes))[0]
