@@ -414,10 +414,11 @@ class Online:
     @classmethod
     def from_bytes(cls, data: bytes, model: Model | Start | None = None) -> "Online":
         """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
-        if data[:8] == checkpoint.MAGIC:  # a model and its state
-            restored = checkpoint.restore(model if isinstance(model, Model) else None, data)
-            return cls(restored.state.model, restored.state)
-        return cls._of(store.from_bytes(_KIND, data, model).streams)
+        tree = store.opened((_KIND, checkpoint.KIND), data)
+        if tree["kind"] == checkpoint.KIND:  # a model and its state
+            state = checkpoint.restored(tree, model if isinstance(model, Model) else None).state
+            return cls(state.model, state)
+        return cls._of(store.from_tree(tree, model).streams)
 
     @classmethod
     def _of(cls, streams: Streams) -> "Online":
