@@ -95,6 +95,8 @@ def table(x: Any) -> Table | None:
     """
     if isinstance(x, np.ndarray):
         return None
+    if isinstance(x, Table):
+        return x
     if isinstance(x, Mapping):
         return _row(x.items(), None)
     if hasattr(type(x), "columns"):

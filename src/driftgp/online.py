@@ -160,6 +160,11 @@ class Online:
     # ---- what it holds -----------------------------------------------------------------------------------------------
 
     @property
+    def streams(self) -> Streams:
+        """The runtime below it, for entry points that keep more in one file."""
+        return self._streams
+
+    @property
     def settings(self) -> Settings:
         """What was said of its rows."""
         return self._streams.settings
@@ -418,10 +423,11 @@ class Online:
         if tree["kind"] == checkpoint.KIND:  # a model and its state
             state = checkpoint.restored(tree, model if isinstance(model, Model) else None).state
             return cls(state.model, state)
-        return cls._of(store.from_tree(tree, model).streams)
+        return cls.of(store.from_tree(tree, model).streams)
 
     @classmethod
-    def _of(cls, streams: Streams) -> "Online":
+    def of(cls, streams: Streams) -> "Online":
+        """The one that stands on this runtime."""
         online = cls.__new__(cls)
         online._adopt(streams)  # noqa: SLF001
         return online

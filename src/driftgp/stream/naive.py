@@ -4,7 +4,7 @@ Row i is predicted when the targets of rows up to i − h are known, h being the
 
     persistence    the last target among those rows
     a season       the target at the same time a day or a week before, by the clock; months and weeks of a year, and rows
-                   without dates, are counted in rows. Where none was observed then, the last target
+                   without dates, are counted in rows. Without a target then: the last one
 
 Each forecast depends on rows of a bounded past alone, so that how rows are cut into blocks changes nothing.
 """

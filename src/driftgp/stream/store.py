@@ -51,7 +51,7 @@ def seal(kind: str, tree: dict[str, Any]) -> bytes:
 
 
 def opened(kind: str | tuple[str, ...], data: bytes) -> dict[str, Any]:
-    """What `seal` was given, and its kind under "kind", once the bytes are whole and of this kind, or of one of these."""
+    """What `seal` was given, and its kind under "kind", once the bytes are whole and of (one of) the given kinds."""
     kinds = (kind,) if isinstance(kind, str) else kind
     if data[:8] in _EARLIER:
         raise ValueError(
@@ -75,10 +75,18 @@ def _article(kind: Any) -> str:
     known = {
         "online": "an Online",
         "fleet": "a Fleet",
+        "run": "a run",
         "checkpoint": "a model and its state",
         "estimator": "an estimator",
     }
     return known.get(str(kind), f"a {str(kind)[:40]}")
+
+
+def kind_of(data: bytes) -> str | None:
+    """What a file is of, "online", "fleet", "run" and so on; None if it is no file of this format."""
+    if not data.startswith(_ENVELOPE.magic):
+        return None
+    return str(_ENVELOPE.open(data)[0].get("kind"))
 
 
 def _without_arrays(value: Any, blobs: list[bytes]) -> Any:
@@ -170,7 +178,7 @@ def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Store
     try:
         chosen = settings(**tree["settings"])
         streams = Streams(chosen, _start_of(kind, chosen, tree["start"], given))
-        _fill(kind, streams, tree, given if isinstance(given, Model) else None)
+        _fill(kind, streams, tree, given)
         extra = tree["extra"]
         if not isinstance(extra, dict):
             raise ValueError("what was saved beside it is no table")
@@ -185,7 +193,7 @@ def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Store
     return Stored(streams, extra)
 
 
-def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | None) -> None:
+def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Start | None) -> None:
     outputs = tree["outputs"]
     if outputs is not None and (type(outputs) is not int or not 0 < outputs < 1 << 20):
         raise ValueError(f"outputs must be a count; got {outputs!r}")
@@ -241,7 +249,7 @@ def state_to_json(state: State) -> dict[str, Any]:
     }
 
 
-def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model | None) -> None:
+def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Start | None) -> None:
     states, outputs = [states_of(kind, stored, given) for stored in tree["stacks"]], streams.outputs
     for key, place, stored in tree["series"]:
         if key is not None and not isinstance(key, (str, int)):
@@ -260,10 +268,12 @@ def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model
         streams.series[key] = series
 
 
-def states_of(kind: str, stored: dict[str, Any], given: Model | None) -> list[State]:
+def states_of(kind: str, stored: dict[str, Any], given: Model | Start | None) -> list[State]:
     """States of one model, each through the gate."""
-    model = model_of(kind, stored["model"], given if given is not None and plain(given) == stored["model"] else None)
     layout = gate.layout_from(stored["layout"])
+    if given is not None and not isinstance(given, Model):
+        given = given.meanwhile(np.zeros((0, layout.inputs)), np.zeros(0)).model
+    model = model_of(kind, stored["model"], given if given is not None and plain(given) == stored["model"] else None)
     gate.believe(kind, model, layout, np.asarray(stored["records"]).nbytes)
     dtype, words = gate.record_dtype(model, layout), np.asarray(stored["records"], np.uint64)
     if words.ndim != 2 or words.shape[1] * 8 != dtype.itemsize:
