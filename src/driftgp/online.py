@@ -19,7 +19,7 @@ from driftgp.stream.evaluation import with_rows
 from driftgp.stream.pending import Id
 from driftgp.stream.plan import Plan
 from driftgp.stream.quick import Quick, quick
-from driftgp.stream.runtime import Block, Streams
+from driftgp.stream.runtime import Block, Inputs, Streams
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Missing, Others, Settings, settings
 
@@ -191,6 +191,23 @@ class Online:
         """What each input of the model is, by the names of the columns; numbers where none were given."""
         names: tuple[str, ...] = () if self._at_work is None or self._series is None else self._series.encoder.names  # type: ignore[union-attr]
         return names
+
+    def inputs_of(self, X: Any, y: Any = None) -> Inputs:
+        """The inputs that a stream with these settings gives its model, as a matrix for any other one; nothing changes.
+
+        Args:
+            X: the rows of a series from its beginning, N×D, or a frame.
+            y: the target of each row; left out where the rows have it in `target`.
+
+        >>> rows = [{"sky": "rain" if day % 3 else "clear", "sales": 10.0 * day} for day in range(5)]
+        >>> found = Online(target="sales", features=["sky"], lags=2).inputs_of(rows)
+        >>> found.names
+        ('sky = clear', 'sky = rain', 'lag 1', 'lag 2')
+        >>> found.X[2].tolist()
+        [0.0, 1.0, 10.0, 0.0]
+        """
+        frames.same_index(X, y)
+        return self._streams.inputs_of(X, y)
 
     @property
     def _series(self) -> Series | None:

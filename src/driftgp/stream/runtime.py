@@ -14,7 +14,7 @@ from driftgp import checks, frames
 from driftgp.frames import Column, Source, Table
 from driftgp.model import State, warn_of_units
 from driftgp.predictions import Prediction, joined
-from driftgp.stream.begin import Given, Start
+from driftgp.stream.begin import FIRST, Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
 from driftgp.stream.plan import Categories, Encoder, Plan, listed
@@ -52,6 +52,22 @@ class Prepared(NamedTuple):
     passed: Passed
     clock: Clock
     past: Past
+
+
+class Inputs(NamedTuple):
+    """Rows as the inputs of any model.
+
+    Attributes:
+        names: what each input is, D.
+        X: the inputs, N×D; NaN where one is missing.
+        y: the targets, N, or N×P; NaN where there is none.
+        wall: times by the clock on the wall, N, in microseconds; NaN where rows have no dates.
+    """
+
+    names: tuple[str, ...]
+    X: np.ndarray
+    y: np.ndarray
+    wall: np.ndarray
 
 
 class Streams:
@@ -269,6 +285,20 @@ class Streams:
         return self.derived.rows(
             series.past, codes, times, block.wall[places], np.full(len(codes), series.past.count + ahead)
         )
+
+    def inputs_of(self, x: Any, y: Any) -> Inputs:
+        """The inputs of the rows of one series that begins; a text has an input if it is among its first rows."""
+        fresh = Streams(self.settings, self.start)
+        block = fresh.read(x, learn=True)
+        targets = fresh.targets(block, y)
+        fresh.share(block.plan, named=block.named)
+        series = Series(fresh)
+        raw = fresh._prepared(series, block, targets, np.arange(len(block.codes)), None).rows.raw
+        categories = series.categories
+        for row in raw[:FIRST]:
+            categories = fresh.plan.grown(categories, row)
+        encoder = fresh.encoder(categories)
+        return Inputs(encoder.names, encoder.expanded(raw), fresh.plain_targets(targets), block.wall)
 
     # ---- learn -------------------------------------------------------------------------------------------------------
 
