@@ -229,10 +229,11 @@ class Run:
 
     def answers(self) -> Iterator[Answers]:
         """Answers, block by block. After a malformed row come those of the rows before it, and then the error."""
-        for block in self._blocks():
+        for block in self.blocks():
             yield self._answered(block)
 
-    def _blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
+        """The rows from here on, read and not answered."""
         if self._sorted is None:
             yield from self.reader.blocks(self._block)
             return

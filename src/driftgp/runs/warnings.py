@@ -1,18 +1,15 @@
 """What one should know before one believes a run: the same in the summary, in `inspect` and on the picture."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta, timezone
+from typing import Protocol
 
-import numpy as np
-
-from driftgp.columns import never_there
-from driftgp.runner.lane import Lane
-from driftgp.runner.leaks import TOO_GOOD
-from driftgp.runner.naive import labels_of
-from driftgp.runner.observed import Finding, Observed
-from driftgp.runner.schema import Schema
-from driftgp.runner.scores import Scores
-from driftgp.runner.settings import Settings
+from driftgp.runs.leaks import TOO_GOOD
+from driftgp.runs.oddities import Oddities
+from driftgp.runs.run import Facts
+from driftgp.runs.settings import Settings
+from driftgp.stream.monitor import Monitor, means
+from driftgp.stream.plan import never_there
 from driftgp.wording import figure
 
 _FEW = 50  # rows scored, on which figures say little
@@ -23,120 +20,130 @@ _LARGE = 0.25  # of the squared error, in one row
 _MOST = 0.5  # of the rows: not a few are odd, but the file is
 
 
-def warnings_of(settings: Settings, schema: Schema, lanes: Mapping[str, Lane]) -> list[str]:
+class Judged(Protocol):
+    """A run, or what its file holds."""
+
+    @property
+    def settings(self) -> Settings:
+        """What it was told."""
+
+    @property
+    def facts(self) -> Facts:
+        """What its first rows have shown."""
+
+    @property
+    def monitor(self) -> Monitor | None:
+        """How it has done."""
+
+    @property
+    def oddities(self) -> Oddities:
+        """What is odd about its rows."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """What its stream has said."""
+
+
+def warnings_of(run: Judged) -> list[str]:
     """Sentences, each with what to do; none where all is well."""
-    total = Scores()
-    for lane in lanes.values():
-        total = total.plus(lane.scores)
-    labels = labels_of([lane.naive.seasons or () for lane in lanes.values()])
-    return [
-        *_leaks(settings, schema, total, labels),
-        *_worse(settings, lanes, total, labels),
-        *_doubtful(settings, total),
-        *warnings_on_rows(settings, schema, [lane.observed for lane in lanes.values()], total.rows),
-    ]
+    found: list[str] = [*_leaks(run)]
+    if run.monitor is not None:
+        found += [*_worse(run, run.monitor), *_doubtful(run, run.monitor)]
+    return [*found, *_rows(run)]
 
 
-def warnings_on_rows(settings: Settings, schema: Schema, series: Sequence[Observed], rows: int) -> list[str]:
-    """The same of the rows alone, whatever predicts them."""
-    return [
-        *_nothing(series, rows),
-        *_wild(series),
-        *_order(settings, schema, series, rows),
-        *_zones(series),
-        *_unknown(_all(series, "unknown")),
-    ]
+def name_of(label: str) -> str:
+    """What a naive forecast is called.
+
+    >>> name_of("persistence"), name_of("a day before")
+    ('persistence (the last value)', 'seasonal naive (a day before)')
+    """
+    return "persistence (the last value)" if label == "persistence" else f"seasonal naive ({label})"
 
 
-def remarks_on(settings: Settings, schema: Schema) -> tuple[str, ...]:
-    """How a file was read, which columns were left out, and which give the target away."""
-    lists = (("read", schema.notes), ("left out", schema.left_out))
-    leaks = (_leak(settings.target, schema),) if schema.leaks else ()
-    return *(f"{what}: {'; '.join(found)}" for what, found in lists if found), *leaks
-
-
-def best_naive(scores: Scores, labels: Mapping[str, str]) -> tuple[str, float]:
+def best_naive(monitor: Monitor, sums: dict[str, float]) -> tuple[str, float]:
     """The naive forecast with the smallest RMSE, and that RMSE."""
-    errors = {name: scores.naive[f"rmse_{name}"] for name in labels}
-    name = min(errors, key=lambda each: errors[each])
-    return labels[name], errors[name]
+    labels = monitor.labels
+    errors = [means(sums, labels)[f"rmse_{number}"] for number in range(len(labels))]
+    least = min(range(len(labels)), key=errors.__getitem__)
+    return name_of(labels[least]), errors[least]
 
 
 # ---- the target ------------------------------------------------------------------------------------------------------
 
 
-def _leaks(settings: Settings, schema: Schema, total: Scores, labels: Mapping[str, str]) -> Iterator[str]:
-    if schema.leaks:
-        yield _leak(settings.target, schema)
-    elif total.compared >= _FEW and total.naive["rmse_compared"] < TOO_GOOD * best_naive(total, labels)[1]:
+def _leaks(run: Judged) -> Iterator[str]:
+    target, leaks = run.settings.target, run.facts.leaks
+    if leaks:
+        one = len(leaks) == 1
         yield (
-            f"The error is less than {TOO_GOOD:.0%} of that of naive forecasts. Check that no input is known only "
-            f"together with {settings.target}"
+            f"{_listed(leaks)} {'gives' if one else 'together give'} {target} almost exactly. If "
+            f"{'it is' if one else 'they are'} known only together with {target}, the forecasts are worthless: leave "
+            f"{'it' if one else 'them'} out of --features"
         )
+    elif run.monitor is not None and run.monitor.labels:
+        sums = run.monitor.in_all()
+        own = means(sums, ())["rmse"]
+        if sums["scored"] >= _FEW and own < TOO_GOOD * best_naive(run.monitor, sums)[1]:
+            yield (
+                f"The error is less than {TOO_GOOD:.0%} of that of naive forecasts. Check that no input is known only "
+                f"together with {target}"
+            )
 
 
-def _leak(target: str, schema: Schema) -> str:
-    one = len(schema.leaks) == 1
-    why = f"{_listed(schema.leaks)} {'gives' if one else 'together give'} {target} almost exactly"
-    they = "it is" if one else "they are"
-    if schema.leaks_used:
-        return f"{why}. If {they} known only together with {target}, the forecasts are worthless: leave out what is"
-    left = "was left out" if one else "were left out"
-    return f"{why}, and so {left}. If {they} known before {target} comes, name them in --features"
-
-
-def _worse(settings: Settings, lanes: Mapping[str, Lane], total: Scores, labels: Mapping[str, str]) -> Iterator[str]:
-    if total.compared < _FEW:
+def _worse(run: Judged, monitor: Monitor) -> Iterator[str]:
+    sums = monitor.in_all()
+    if sums["scored"] < _FEW or not monitor.labels:
         return
-    label, naive = best_naive(total, labels)
-    own = total.naive["rmse_compared"]
+    label, naive = best_naive(monitor, sums)
+    own = means(sums, ())["rmse"]
     if own > _CLEARLY * naive:
-        more = "More lags" if settings.lags else "Lags of the target (--lags 24)"
         errors = f"RMSE {figure(own)} against {figure(naive)}"
-        yield f"The forecasts are worse than {label}: {errors}. {more}, --calendar or other columns may help"
-    elif settings.group is not None:
-        worse = [key for key, lane in lanes.items() if _is_worse(lane, labels)]
+        yield f"The forecasts are worse than {label}: {errors}. Other --lags, --calendar or --features may help"
+    elif run.settings.key is not None:
+        worse = [key for key in monitor.places if _is_worse(monitor, monitor.of(key))]
         if worse:
-            yield f"{len(worse)} of {len(lanes)} series are worse than a naive forecast, such as {worse[0]!r}"
+            count = f"{len(worse)} of {len(monitor.places)} series {'is' if len(worse) == 1 else 'are'}"
+            yield f"{count} worse than a naive forecast by RMSE, such as {worse[0]!r}"
 
 
-def _is_worse(lane: Lane, labels: Mapping[str, str]) -> bool:
-    enough = lane.scores.compared >= _FEW
-    return enough and lane.scores.naive["rmse_compared"] > _CLEARLY * best_naive(lane.scores, labels)[1]
+def _is_worse(monitor: Monitor, sums: dict[str, float]) -> bool:
+    return sums["scored"] >= _FEW and means(sums, ())["rmse"] > _CLEARLY * best_naive(monitor, sums)[1]
 
 
-def _doubtful(settings: Settings, total: Scores) -> Iterator[str]:
-    if 0 < total.scored < _FEW:
-        yield f"Only {total.scored} rows were scored, on which the figures say little"
-    if total.rows and not total.scored:
+def _doubtful(run: Judged, monitor: Monitor) -> Iterator[str]:
+    sums, level = monitor.in_all(), run.settings.level
+    scored = int(sums["scored"])
+    if 0 < scored < _FEW:
+        yield f"Only {scored} row{'s were' if scored > 1 else ' was'} scored, on which the figures say little"
+    if sums["rows"] and not scored:
         yield (
-            f"No row was scored: {total.rows} rows are too few for the warm-up ({settings.rows_of_warmup} rows) and "
-            "the lags, or the targets are missing. Give more rows, or a smaller --warmup"
+            f"No row was scored: none of {int(sums['rows'])} rows has a target after a row with one. Give more rows, "
+            "or fill in the target"
         )
-    if total.scored >= _ENOUGH:
-        inside = total.inside / total.scored
-        if inside < settings.level - _SHORT:
-            yield f"Intervals are too narrow: {inside:.1%} of the targets lie in their {settings.level:.0%} interval"
-    if total.scored >= _FEW and total.largest > _LARGE * total.square:
-        yield f"One row makes up {total.largest / total.square:.0%} of the squared error: line {total.largest_line}"
+    if scored >= _ENOUGH and sums["inside"] / scored < level - _SHORT:
+        share = sums["inside"] / scored
+        yield f"Intervals are too narrow: {share:.1%} of the targets lie in their {level:.0%} interval"
+    if scored >= _FEW and monitor.largest > _LARGE * sums["square"]:
+        yield f"One row makes up {monitor.largest / sums['square']:.0%} of the squared error: line {monitor.largest_line}"
 
 
 # ---- the rows --------------------------------------------------------------------------------------------------------
 
 
-def _nothing(series: Sequence[Observed], rows: int) -> Iterator[str]:
-    """Inputs that never had a value; a target without one is another matter."""
-    known = [~np.isnan(observed.low[:-1]) for observed in series]
-    if known:
-        names = series[0].columns
-        nothing = [name for name, there in zip(names, np.any(known, axis=0), strict=False) if not there]
-        if nothing:
-            message = never_there(nothing, rows)
-            yield message[0].upper() + message[1:]
+def _rows(run: Judged) -> Iterator[str]:
+    odd = run.oddities
+    nothing = odd.never_there()
+    if nothing and odd.rows:
+        yield _capital(never_there(nothing, odd.rows))
+    yield from (_capital(text) for text in run.remarks if not (nothing and "had no value in" in text))
+    yield from _wild(odd)
+    yield from _order(run)
+    yield from _zones(odd)
 
 
-def _wild(series: Sequence[Observed]) -> Iterator[str]:
-    values, forecasts = _all(series, "wild"), _all(series, "wild_forecast")
+def _wild(odd: Oddities) -> Iterator[str]:
+    values, forecasts = odd.found["wild"], odd.found["wild_forecast"]
     if values.count:
         yield (
             f"{_counted(values.count, 'value')} far outside all before, the worst in line {values.line}: "
@@ -149,50 +156,38 @@ def _wild(series: Sequence[Observed]) -> Iterator[str]:
         )
 
 
-def _order(settings: Settings, schema: Schema, series: Sequence[Observed], rows: int) -> Iterator[str]:
-    back, same = _all(series, "unordered"), _all(series, "repeated")
-    time = ",".join(schema.time)
-    if back.count and back.count > 0.9 * (rows - len(series)):
-        yield f"Rows go back in time, the newest first: the past is predicted from the future. Sort the file by {time}"
-    elif back.count:
-        count = _counted(back.count, "row")
-        yield f"{count} earlier than the row before, the first in line {back.line}. Sort the file by {time}"
+def _order(run: Judged) -> Iterator[str]:
+    late, same, time = run.oddities.found["late"], run.oddities.found["repeated"], ",".join(run.facts.written.time)
+    if late.count:
+        yield (
+            f"{_counted(late.count, 'row')} older than a row before, the first in line {late.line}: such rows are "
+            f"predicted, and neither learned from nor scored. Sort the rows by {time}; a file without --checkpoint is "
+            "sorted by itself"
+        )
     if same.count:
         yield (
             f"{_counted(same.count, 'row')} of the same time as the row before, the first in line {same.line} "
-            f"({same.detail}). {_why_same(settings, schema, same.count / rows)}"
+            f"({same.detail}). {_why_same(run, same.count / max(run.oddities.rows, 1))}"
         )
 
 
-def _why_same(settings: Settings, schema: Schema, share: float) -> str:
+def _why_same(run: Judged, share: float) -> str:
+    keys, written = run.facts.keys, run.facts.written
+    if keys:
+        return f"{keys[0]!r} looks like the key of several series: say --key {keys[0]}"
     if share <= _MOST:
         return "Remove what is there twice; clocks that go back in autumn need times with their offset from UTC"
-    hour = next((name for name in schema.header if name.casefold().startswith(("hour", "hr"))), "hour")
-    hours = f"if hours stand apart, say --time {schema.time[0]},{hour}"
-    several = "If the file has several series, name their column with --group; "
-    return several + hours if settings.group is None else hours[0].upper() + hours[1:]
+    hour = next((name for name in written.header if name.casefold().startswith(("hour", "hr"))), "hour")
+    hours = f"if hours stand apart, say --time {written.time[0]},{hour}"
+    several = "If the file has several series, name their column with --key; "
+    return several + hours if run.settings.key is None else _capital(hours)
 
 
-def _zones(series: Sequence[Observed]) -> Iterator[str]:
-    offsets = sorted({offset for observed in series for offset in observed.offsets})
+def _zones(odd: Oddities) -> Iterator[str]:
+    offsets = sorted(odd.offsets)
     if len(offsets) > 2 or (len(offsets) == 2 and offsets[1] - offsets[0] > 3600.0):  # summer time is no other zone
         shown = ", ".join(f"{timezone(timedelta(seconds=offset))}" for offset in offsets)
         yield f"Times are of several zones ({shown}): rows are placed by UTC, the calendar follows the clock as written"
-
-
-def _unknown(found: Finding) -> Iterator[str]:
-    if found.count:
-        yield (
-            f"{found.count} {'row has' if found.count == 1 else 'rows have'} a text that was not in the first rows, "
-            f"the first in line {found.line}: {found.detail}. It counts as none of the categories"
-        )
-
-
-def _all(series: Sequence[Observed], kind: str) -> Finding:
-    total = Finding()
-    for observed in series:
-        total = total.plus(observed.found[kind])
-    return total
 
 
 def _counted(count: int, what: str) -> str:
@@ -201,3 +196,7 @@ def _counted(count: int, what: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

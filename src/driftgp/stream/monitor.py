@@ -25,7 +25,7 @@ LAST = 20_000  # rows scored by whose forecasts coverage is told apart
 HOURS = 24
 TENTHS = 10
 _HOUR = 3_600_000_000  # microseconds
-_SHOWN = 100  # alarms that are kept with their cause
+_SHOWN = 50  # first and last alarms that are kept with their cause
 
 Key = str | int | None
 
@@ -189,7 +189,7 @@ class Monitor:
             says = str(alarm).partition(": ")[2].partition(", since")[0]
             concerned = f" (inputs: {', '.join(alarm.inputs)})" if alarm.inputs else ""
             self.raised.append(Raised(rows.keys[row], int(rows.lines[row]), time, says + concerned))
-        del self.raised[:-_SHOWN]
+        del self.raised[_SHOWN:-_SHOWN]
 
     # ---- what it has come to -----------------------------------------------------------------------------------------
 

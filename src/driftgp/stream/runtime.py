@@ -14,7 +14,7 @@ from driftgp import checks, frames
 from driftgp.frames import Column, Source, Table
 from driftgp.model import State, warn_of_units
 from driftgp.predictions import Prediction, joined
-from driftgp.stream.begin import FIRST, Given, Start
+from driftgp.stream.begin import Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
 from driftgp.stream.plan import Categories, Encoder, Plan, listed
@@ -287,18 +287,11 @@ class Streams:
         )
 
     def inputs_of(self, x: Any, y: Any) -> Inputs:
-        """The inputs of the rows of one series that begins; a text has an input if it is among its first rows."""
+        """The inputs of the rows of one series from its beginning; nothing changes."""
         fresh = Streams(self.settings, self.start)
         block = fresh.read(x, learn=True)
         targets = fresh.targets(block, y)
-        fresh.share(block.plan, named=block.named)
-        series = Series(fresh)
-        raw = fresh._prepared(series, block, targets, np.arange(len(block.codes)), None).rows.raw
-        categories = series.categories
-        for row in raw[:FIRST]:
-            categories = fresh.plan.grown(categories, row)
-        encoder = fresh.encoder(categories)
-        return Inputs(encoder.names, encoder.expanded(raw), fresh.plain_targets(targets), block.wall)
+        return Inputs(*fresh.inputs(block, targets), fresh.plain_targets(targets), block.wall)
 
     # ---- learn -------------------------------------------------------------------------------------------------------
 
@@ -386,6 +379,17 @@ class Streams:
         self.begun, self._doubtful = True, False
         series.clock, series.past = own.clock, own.past.last(self.derived.depth)
         self.series[key] = series
+
+    def inputs(self, block: Block, y: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+        """The inputs that a model of one series would have of all these rows, N×D, with every category in them."""
+        self.share(block.plan, named=block.named)
+        series = Series(self)
+        rows = self._prepared(series, block, y, np.arange(len(block.codes)), None).rows
+        categories = series.categories
+        for row in block.codes:
+            categories = self.plan.grown(categories, row)
+        encoder = self.encoder(categories)
+        return encoder.names, encoder.expanded(rows.raw)
 
     def _refuse_gaps(self, codes: np.ndarray) -> None:
         if np.isnan(codes).any():
