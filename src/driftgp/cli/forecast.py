@@ -74,7 +74,9 @@ def forecast(
     from driftgp.runs.inputs import read_inputs
 
     given = {"target": target, "known": known, "malformed": malformed, "time": time, "lags": 1, "calendar": False}
-    settings = settings_from({name: value for name, value in given.items() if value is not None} | {"others": "ignored"})
+    settings = settings_from(
+        {name: value for name, value in given.items() if value is not None} | {"others": "ignored"}
+    )
     with open_rows(file) as rows:
         read = read_inputs(settings, rows, complain=console.remark)
     fan, past = _forecast(read, steps, season, len(settings.known))

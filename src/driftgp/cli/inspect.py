@@ -188,9 +188,7 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
     from driftgp.diagnostics import describe, importance
 
     about, learned = describe(state.model, state), _named(state.model.summary(state), names)
-    members = [
-        before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)
-    ]
+    members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
     for counts in {"filled", "limited"} & set(about):
         about[counts] = {name: count for name, count in zip(names, about[counts], strict=True) if count}
     shares = dict(zip(names, importance(state).tolist(), strict=True))

@@ -62,7 +62,9 @@ def backtest(
     A table with a target gets its inputs by settings, as in `Online`:
 
     >>> rows = [{"day": day, "sales": 100.0 + 20.0 * (day % 7) + rng.normal()} for day in range(200)]
-    >>> found = backtest(rows, target="sales", time="day", lags=[1, 7], season=7, methods=["seasonal naive"], warmup=100)
+    >>> found = backtest(
+    ...     rows, target="sales", time="day", lags=[1, 7], season=7, methods=["seasonal naive"], warmup=100
+    ... )
     >>> found.inputs
     ('lag 1', 'lag 7')
 

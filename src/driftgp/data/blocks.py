@@ -43,9 +43,7 @@ class Block(NamedTuple):
     @classmethod
     def joined(cls, blocks: Sequence["Block"]) -> "Block":
         """Blocks of one table, one after another."""
-        columns = {
-            name: _together([block.table.columns[name] for block in blocks]) for name in blocks[0].table.columns
-        }
+        columns = {name: _together([block.table.columns[name] for block in blocks]) for name in blocks[0].table.columns}
         cells = [cell for block in blocks for cell in block.cells]
         lines, offsets = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("lines", "offsets"))
         return cls(Table(columns, single=False), lines, cells, offsets)

@@ -162,7 +162,9 @@ def _check_target(rows: Rows, first: Sequence[Row], target: str, kinds: dict[str
     if kinds.get(target) == "text":
         place = rows.index(target)
         row = next(row for row in first if as_number(row.cells[place]) is None)
-        raise rows.fault(row, place, "a number, as this column is the target: choose another one, or correct the column")
+        raise rows.fault(
+            row, place, "a number, as this column is the target: choose another one, or correct the column"
+        )
 
 
 # ---- columns of time -------------------------------------------------------------------------------------------------

@@ -259,9 +259,7 @@ class Run:
         self.oddities.see_forecasts(block.lines, prediction.mean, late)
         wall = table.columns[written.time[0]].clock if written.dated else at
         whose: Sequence[Any] = keys if settings.key else [None] * len(block)
-        rows = Watched(
-            prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, values[:-1].T
-        )
+        rows = Watched(prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, values[:-1].T)
         cold, alarms = self.monitor.see(rows)
         words = _flags({"cold": cold, **flags, "wild": wild}, alarms, len(block))
         return Answers(block.lines, times, keys, prediction.mean, prediction.std, low, high, y, words)
@@ -357,9 +355,7 @@ def read_checkpoint(data: bytes) -> Saved:
             monitor.restore(extra["monitor"])
         rows, left_out, output = (_count(extra[name]) for name in ("rows", "left_out", "output"))
         remarks = [str(text) for text in extra["remarks"]]
-        return Saved(
-            settings, facts, stream, monitor, oddities, rows, left_out, str(extra["digest"]), output, remarks
-        )
+        return Saved(settings, facts, stream, monitor, oddities, rows, left_out, str(extra["digest"]), output, remarks)
     except _WRONG as error:
         raise ValueError(f"run is damaged: its header is not complete ({error})") from error
 
