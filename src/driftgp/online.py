@@ -264,6 +264,18 @@ class Online:
                 pending.keep(self._streams, None, id, self._streams.read(x, learn=True), prediction)
             return prediction
 
+    def covariance(self, X: Any) -> np.ndarray:
+        """Joint covariance of new targets at the rows of X, N×N, or N×N×P; noise included. They must be one model's.
+
+        >>> online = Online()
+        >>> online.update([[0.0], [1.0]], [5.0, 6.0])
+        >>> online.covariance([[0.5], [0.6]]).shape
+        (2, 2)
+        """
+        with self.lock:
+            block = self._streams.read(X, learn=False)
+            return self.model.covariance(self.state, self._streams.ahead(block, None))
+
     def update(
         self,
         x: Any = None,

@@ -286,6 +286,12 @@ class Streams:
             series.past, codes, times, block.wall[places], np.full(len(codes), series.past.count + ahead)
         )
 
+    def ahead(self, block: Block, key: Key) -> np.ndarray:
+        """The inputs of rows as the next ones of a series that has begun, N×D."""
+        series = self.series[key]
+        raw = self._ahead(series, block, np.arange(len(block.codes)))
+        return self.encoder(series.categories).expanded(raw)
+
     def inputs_of(self, x: Any, y: Any) -> Inputs:
         """The inputs of the rows of one series from its beginning; nothing changes."""
         fresh = Streams(self.settings, self.start)

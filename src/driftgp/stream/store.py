@@ -27,7 +27,7 @@ from driftgp.stream.stacks import Stack, words_of
 VERSION = 3
 _ENVELOPE = Envelope("stream", b"\x89drstrm\n", VERSION)
 _ARRAY = "array"  # key of a dict that stands for an array in the header
-_KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "b1": np.dtype("bool")}
+_KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "u1": np.dtype("u1"), "b1": np.dtype("bool")}
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 # How files of earlier versions begin: of a model and its state, a fleet, a run, an estimator.
 _EARLIER = (b"\x89driftgp", b"\x89drfleet", b"\x89driftrn", b"\x89drestim")
@@ -91,7 +91,7 @@ def kind_of(data: bytes) -> str | None:
 
 def _without_arrays(value: Any, blobs: list[bytes]) -> Any:
     if isinstance(value, np.ndarray):
-        code = {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
+        code = "u1" if value.dtype == np.uint8 else {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
         blobs.append(np.ascontiguousarray(value, _KINDS[code]).tobytes())
         return {_ARRAY: [code, *value.shape]}
     if isinstance(value, dict):
@@ -138,6 +138,13 @@ def to_bytes(
     alone: bool = False,
 ) -> bytes:
     """All that is known of these series, or of all of them; `alone` writes one series without its key."""
+    return seal(kind, to_tree(streams, keys, extra, alone=alone))
+
+
+def to_tree(
+    streams: Streams, keys: Sequence[Key] | None = None, extra: dict[str, Any] | None = None, *, alone: bool = False
+) -> dict[str, Any]:
+    """The same as a tree with arrays, which other files may hold too."""
     chosen = list(streams.series) if keys is None else keys
     stacks: dict[int, tuple[Stack, list[int]]] = {}
     entries = []
@@ -149,7 +156,7 @@ def to_bytes(
             place = [list(stacks).index(id(stack)), len(slots)]
             slots.append(series.seat.slot)
         entries.append([None if alone else key, place, series.to_json()])
-    tree = {
+    return {
         "settings": streams.settings.to_json(),
         "start": _start_to_json(streams.start),
         "begun": streams.begun,
@@ -164,7 +171,6 @@ def to_bytes(
         "common": None if streams.common is None or alone else state_to_json(streams.common),
         "extra": extra or {},
     }
-    return seal(kind, tree)
 
 
 def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> Stored:
