@@ -29,8 +29,8 @@ SPARK_ENV := SPARK_LOCAL_IP=127.0.0.1
 
 # What needs numpy and scipy alone.
 CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
-	agp anchored bank beginning bound bounded calibrated carry checkpoint contract diagnostics engines evaluate first_hour fleet guarded import inducing install kernels \
-	defaults late_labels long_run members mixture native_agp native_wrappers online oracle prediction properties \
+	agp anchored bank beginning bound bounded calibrated carry checkpoint contract diagnostics engines entry evaluate files first_hour fleet guarded import inducing install kernels \
+	defaults late_labels long_run members mixture native_agp native_wrappers online prediction properties \
 	recalibrated records refusals standardize support window within))
 
 .DEFAULT_GOAL := help
@@ -66,7 +66,7 @@ test-pythons: ## the same, by each declared version of Python that is on this ma
 SANITISERS ?= address thread
 SANITISED := .cache/sanitised
 SANITISED_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
-	anchored bank bounded guarded members native_agp native_wrappers records standardize within))
+	anchored bank bounded entry guarded members native_agp native_wrappers records standardize within))
 SANITISED_FLAGS_address := -DDRIFTGP_SEALED -fsanitize=address,undefined -fno-sanitize-recover=undefined
 SANITISED_FLAGS_thread := -fsanitize=thread
 test-sanitised: $(addprefix sanitised-, $(SANITISERS)) ## the C++ engine under ASan with UBSan, and under TSan (SANITISERS=thread)
@@ -77,9 +77,9 @@ sanitised-%: $(VENV)/.dev
 	export LD_PRELOAD="$$(c++ -print-file-name=lib$(if $(filter thread,$*),tsan,asan).so) $$(c++ -print-file-name=libstdc++.so.6)" \
 		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1:exitcode=66:suppressions=$(CURDIR)/tests/fuzz/tsan.supp PYTHONPATH=$(SANITISED)/$*/src $(TEST_ENV); \
 	$(BIN)/python -m pytest $(SANITISED_TESTS) $(ARGS) \
-		&& $(BIN)/python -m tests.fuzz states stacks --cases 1000 --longest 120 --seconds 1800
+		&& $(BIN)/python -m tests.fuzz states stacks interrupts --cases 1000 --longest 120 --seconds 1800
 
-fuzz: $(VENV)/.dev ## hostile states, files and calls, by seed (ARGS="states --seed 7 --only 123": one case again)
+fuzz: $(VENV)/.dev ## hostile states, files, calls, streams and interrupts, by seed (ARGS="states --seed 7 --only 123": one case again)
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)
 
 soak: $(VENV)/.dev ## a million hostile steps of several models: memory, slowest step (ARGS="--steps 100000")

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -467,3 +468,24 @@ def test_an_interrupt_leaves_every_key_after_some_whole_number_of_its_rows(monke
         assert fleet.state(key).record.tobytes() in [state.record.tobytes() for state in states[key]]
     with ThreadPoolExecutor(1) as other:  # the lock is free again
         other.submit(fleet.update, keys, X, y).result(timeout=60)
+
+
+def test_a_prediction_from_the_start_fixes_no_shapes():
+    fleet = Fleet()
+    for inputs in (3, 1):
+        assert fleet.predict(["a"], np.zeros((1, inputs)), unknown="start").mean.shape == (1,)
+    with pytest.raises(ValueError, match="must be finite"):
+        fleet.predict(["a"], np.full((1, 2), np.inf), unknown="start")
+    assert (len(fleet), fleet.nbytes) == (0, 0)
+    fleet.update(["a"], np.zeros((1, 2)), [[1.0, 2.0]])
+    assert fleet.predict(["a"], np.zeros((1, 2))).mean.shape == (1, 2)
+
+
+def test_first_rows_that_are_refused_fix_no_shapes():
+    fleet = Fleet(AGP(inducing=3, window=8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="Standardize"):
+            fleet.update(["a"] * 3, np.full((3, 2), 1e6), [1e6, 2e6, 3e6])
+    assert (len(fleet), fleet.nbytes) == (0, 0)
+    fleet.update(["a"], np.zeros((1, 1)), [1.0])

@@ -1,11 +1,15 @@
 """What a process that runs for months meets: interrupts, threads, exits, shapes without number, no memory."""
 
+import contextlib
+import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +20,11 @@ from driftgp import AGP, FastAGP, Online, checkpoint, prequential, recommended
 from driftgp.defaults import Effort
 from driftgp.engine import engine
 from driftgp.fleet import Fleet
+from driftgp.forecasting import Forecaster
 from driftgp.kernels import SE, Linear, Matern32, Matern52
 from driftgp.model import State
-from tests.fuzz import calls, files, states
+from driftgp.records import entries
+from tests.fuzz import calls, files, interrupts, saved, states
 from tests.fuzz.__main__ import generator
 
 RNG = np.random.default_rng(5)
@@ -46,14 +52,50 @@ def test_a_changed_state_is_refused_or_safe(number):
     states.case(generator("states", 99, number))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [True, False])
+def test_no_number_in_any_field_of_the_default_gives_a_forecast_that_is_not_one(whole):
+    base = states.grown("low", 450)
+    for field in entries(base.record.dtype):
+        for value in states.FLOATS if field.kind == "f8" and field.numbers else ():
+            state, at = base.copy(), field.offset // 8
+            numbers = state.record.reshape(1).view(np.float64)
+            numbers[at : at + field.numbers if whole else at + 1] = value
+            try:
+                admitted = states.by_hand(np.random.default_rng(0), state)
+            except ValueError:
+                continue
+            states.go_on(admitted.model, admitted)
+
+
 @pytest.mark.parametrize("number", range(30))
 def test_a_changed_file_is_read_or_refused_in_one_sentence(number):
     files.case(generator("files", 99, number))
 
 
 @pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("kind", saved.KINDS)
+def test_a_changed_file_with_a_right_checksum_is_refused_or_safe_and_never_large(kind, number):
+    saved.read(kind, generator("saved", 99, number))
+
+
+@pytest.mark.parametrize("number", range(12))
 def test_any_sequence_of_calls_leaves_finite_forecasts(number):
     calls.case(generator("calls", 99, number))
+
+
+@linux
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("kind", interrupts.ENABLED[:2])
+def test_interrupts_at_any_moment_tear_nothing(kind, number):
+    """Of the default model too, of twenty keys in two threads, and again and again while the first one is heard."""
+    interrupts.KINDS[kind](generator("interrupts", 99, number))
+
+
+@linux
+@pytest.mark.parametrize("number", range(3))
+def test_an_interrupted_run_that_is_started_again_writes_the_same_bytes(number):
+    interrupts.KINDS["run"](generator("interrupts", 99, number))
 
 
 # ---- what the fuzzers found ------------------------------------------------------------------------------------------
@@ -117,6 +159,92 @@ def test_sums_of_a_bank_out_of_all_proportion_are_refused():
     state.record["b"][...] = -1.7e308
     with pytest.raises(ValueError, match="b must be finite, and at most"):
         states.by_hand(np.random.default_rng(0), state)
+
+
+def resealed(data: bytes, change: Callable[[dict[str, Any]], Any]) -> bytes:
+    """A saved file whose header was changed, with a right checksum, compressed as far as it goes."""
+    frame = saved.FORMS["frame"]
+    magic, version, length, rest = frame.unpack_from(data)
+    header = json.loads(zlib.decompress(data[frame.size : frame.size + length]))
+    change(header)
+    text = zlib.compress(json.dumps(header).encode(), 9)
+    body = frame.pack(magic, version, len(text), rest) + text + data[frame.size + length : -32]
+    return body + hashlib.sha256(body).digest()
+
+
+def test_a_header_that_unpacks_to_far_more_than_its_file_is_refused_before_it_is_read():
+    """117 kB took 3 GB: ten million empty lists, a thousandth of that when compressed."""
+    for kind, load in (("Fleet", lambda data: Fleet.from_bytes(None, data)), ("Online", Online.from_bytes)):
+        data = resealed(saved.originals()[kind][0], lambda header: header.update(more=[[]] * 3_000_000))
+        assert len(data) < 600_000
+
+        def work(load: Callable[[bytes], Any] = load, data: bytes = data) -> None:
+            with pytest.raises(ValueError, match=r"is damaged: its header cannot be read \(it is longer than"):
+                load(data)
+
+        assert saved.peak(work) < 20.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"horizon": 10**9}, "it forecasts 1000000000 steps, of at most 2000"),
+        ({"horizon": 2000}, "what it has learned of .* bytes is too large for a file of"),
+        ({"horizon": 0}, "it forecasts 0 steps"),
+        ({"season": 10**8}, "is too large for a file of|wrong size"),
+    ],
+)
+def test_a_forecaster_of_far_too_many_steps_is_refused_before_memory_is_asked_for(change, message):
+    """9.6 kB took 3 GB, and 432 bytes with a horizon of 10⁹ were taken."""
+    data = resealed(saved.originals()["Forecaster"][0], lambda header: header["settings"].update(change))
+
+    def work() -> None:
+        with pytest.raises(ValueError, match=message):
+            Forecaster.from_bytes(data)
+
+    assert saved.peak(work) < 100.0
+
+
+def test_first_rows_that_are_not_finite_are_refused():
+    data = saved.originals()["Online"][0]
+
+    def infinite(name: str) -> Callable[[dict[str, Any]], Any]:
+        def change(header: dict[str, Any]) -> None:
+            rows = header["extra"]["online"]["buffer"][name]
+            rows[3] = np.full(np.shape(rows[3]), np.inf).tolist()
+
+        return change
+
+    for name in ("X", "y", "elapsed"):
+        with pytest.raises(ValueError, match="the first rows must be finite"):
+            Online.from_bytes(resealed(data, infinite(name)))
+
+
+def test_a_model_that_a_small_file_describes_as_huge_has_to_be_given():
+    model = AGP(inducing=1500, window=2000, learn_every=0)
+    state = model.init(X[:0], Y[:0])
+    data = checkpoint.to_bytes(model, state)
+    with pytest.raises(ValueError, match=r"damaged, or of a very large model: a state of .* give the model"):
+        checkpoint.from_bytes(None, data)
+    assert checkpoint.from_bytes(model, data).record.tobytes() == state.record.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("inner.inner.inner.low", 1e12),
+        ("inner.inner.inner.inner.centre", 1e150),
+        ("inner.inner.inner.inner.scale", 1e-150),
+        ("inner.inner.inner.inner.inner.inner.member_3.values", 1e150),
+    ],
+)
+def test_the_median_lies_within_the_interval_whatever_a_state_holds(path, value):
+    """Of members whose sizes are 10¹⁵⁰ apart, the ends of an interval are known up to the rounding of the largest."""
+    state = states.grown("low").copy()
+    field = next(field for field in entries(state.record.dtype) if field.path == path)
+    state.record.reshape(1).view(np.float64)[field.offset // 8 : field.offset // 8 + field.numbers] = value
+    with contextlib.suppress(ValueError):
+        states.go_on(state.model, states.by_hand(np.random.default_rng(0), state))
 
 
 # ---- interrupts ------------------------------------------------------------------------------------------------------
@@ -226,6 +354,89 @@ def test_a_state_taken_while_updates_go_on_is_never_torn():
     assert all(state.record.tobytes() == expected[state.samples] for state in taken)
 
 
+HUNDREDS = """
+import numpy as np
+from driftgp import AGP
+from driftgp.fleet import Fleet
+from driftgp.forecasting import Forecaster
+from tests.fuzz.interrupts import interrupted
+
+heard, X, keys = 0, np.random.default_rng(0).normal(size=(800, 2)), np.arange(800) % 20
+
+def work():
+    fleet = Fleet(AGP(inducing=5, window=30))
+    while True:
+        fleet.evaluate(keys, X, X[:, 0])
+
+while heard < 150:
+    heard += interrupted(work, 2e-4 * (1 + heard % 40), 1e-4)
+for _ in range(50):
+    np.zeros(100_000).sum()  # where memory was damaged, the next one to ask for some finds it
+"""
+
+
+@linux
+@natively
+def test_hundreds_of_interrupts_of_a_fleet_in_two_threads_damage_no_memory():
+    """Arrays were given back while a thread still wrote to them, and five of fourteen processes died of it."""
+    told = script(HUNDREDS)
+    assert told.returncode == 0, told.stderr
+
+
+FORKED = """
+import os, signal, threading, time, warnings, numpy as np
+from driftgp import AGP, Online
+from driftgp.fleet import Fleet
+from driftgp.forecasting import Forecaster
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(4000, 2))
+at_work, idle = KIND, Online()
+idle.update(X[:5], X[:5, 0])
+update = (lambda: at_work.update(X, X[:, 0])) if isinstance(at_work, Online) else (
+    lambda: at_work.update(np.arange(4000) % 20, X, X[:, 0]))
+read = (lambda: at_work.predict(X[0])) if isinstance(at_work, Online) else (lambda: at_work.predict([0], X[:1]))
+update()
+over = []
+def work():
+    while not over:
+        update()
+thread = threading.Thread(target=work)
+thread.start()
+refused = 0
+for _ in range(10):
+    time.sleep(0.03)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        idle.update(X[5:9], X[5:9, 0])  # what no thread was at work on goes on
+        fleet = Fleet(AGP(inducing=3, window=20))
+        fleet.update(np.arange(400) % 20, X[:400], X[:400, 0])  # with threads of this process
+        try:
+            read()
+        except ValueError as error:
+            assert "was forked while another thread was at work on it" in str(error), error
+            os._exit(7)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 7), code
+    refused += code == 7
+over.append(True)
+thread.join()
+read()
+print(refused)
+"""
+
+
+@linux
+@natively
+@pytest.mark.parametrize("kind", ["Online()", "Online(AGP(inducing=10, window=60))", "Fleet()"])
+def test_a_process_that_is_forked_during_an_update_is_refused_with_a_sentence_and_never_waits(kind):
+    """The thread that holds the lock is not in the child: all ten children waited for it for ever."""
+    told = script(FORKED.replace("KIND", kind))
+    assert told.returncode == 0, told.stderr
+    assert int(told.stdout) >= 1, "no fork came during an update"
+
+
 @natively
 @pytest.mark.parametrize("number", range(3))
 def test_a_process_may_exit_while_native_calls_run_in_its_threads(number):
@@ -234,6 +445,7 @@ def test_a_process_may_exit_while_native_calls_run_in_its_threads(number):
         import threading, time, numpy as np
         from driftgp import AGP, Online
         from driftgp.fleet import Fleet
+from driftgp.forecasting import Forecaster
         X = np.random.default_rng(0).normal(size=(20000, 2))
         fleet = Fleet(AGP(inducing=10, window=60))
         work = lambda: fleet.update(np.arange(20000) % 50, X, X[:, 0])

@@ -4,11 +4,13 @@ import contextlib
 import gzip
 import io
 import random
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -17,6 +19,7 @@ from tests.test_run import table
 NAIVE = ("--target", "y", "--model", "persistence", "--lags", "2", "--warmup", "5")
 HYBRID = ("--target", "y", "--lags", "3", "--kernel", "se", "--inducing", "5", "--window", "30", "--model", "hybrid")
 RUN = [sys.executable, "-c", "from driftgp.cli import main; main()", "run"]
+DEFAULT = ("--target", "y", "--group", "key", "--horizon", "3")
 EVERY = ("--every", "128")
 
 # A program of a user's: a fleet that is saved every 20 rows, and says itself how far it came.
@@ -85,14 +88,24 @@ class Killing:
                     process.wait(self.random.uniform(0.0, span))
                 kills += process.poll() is None
                 process.kill()
-                if process.wait() == 0:
+                assert process.wait() in (0, -signal.SIGKILL), process.stderr.read().decode()  # it was not refused
+                if process.returncode == 0:
                     (self.folder / "saved").unlink()
                     (self.folder / output).unlink()  # or the next run would wait to outgrow it
 
 
-def check_killing(folder, times, name, options, rows, keys=1):
+def counts(rows, keys=3):
+    """CSV text of several series of counts, whose forecasts have a bound on one side."""
+    rng = np.random.default_rng(0)
+    lines = ["when,x,y,key"]
+    for t in range(rows):
+        x, when = rng.normal(), np.datetime64("2024-01-01T00", "h") + t // keys
+        lines.append(f"{when}:00,{x:.4f},{rng.poisson(np.exp(1.0 + 0.3 * x + np.sin(t / 30.0)))},k{t % keys}")
+    return "\n".join(lines) + "\n"
+
+
+def check_killing(folder, times, name, options, text):
     """Kill a run on a table of some format so often, and compare."""
-    text = table(rows, keys=keys)
     if name.endswith(".parquet"):
         pl.read_csv(io.StringIO(text), try_parse_dates=True).write_parquet(folder / name)
     else:
@@ -109,7 +122,16 @@ def kill(folder, times, command, output, resumable):
 
 
 def test_a_killed_run_leaves_no_trace(tmp_path):
-    check_killing(tmp_path, 3, "long.csv", NAIVE, rows=3000)
+    check_killing(tmp_path, 3, "long.csv", NAIVE, table(3000))
+
+
+def test_a_killed_run_of_the_default_model_accepts_its_own_checkpoints(tmp_path):
+    check_killing(tmp_path, 3, "counts.csv", DEFAULT, counts(1200))
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_leave_no_trace_in_the_default_model(tmp_path):
+    check_killing(tmp_path, 100, "counts.csv", DEFAULT, counts(3000))
 
 
 def test_a_killed_fleet_goes_on_where_it_was_saved(tmp_path):
@@ -134,7 +156,7 @@ def check_fleet(folder, times):
     ids=["csv", "gz", "parquet", "groups", "horizon"],
 )
 def test_eighty_four_kills_leave_no_trace(tmp_path, times, name, options, keys):
-    check_killing(tmp_path, times, name, options, 6000, keys)
+    check_killing(tmp_path, times, name, options, table(6000, keys=keys))
 
 
 @pytest.mark.slow

@@ -229,3 +229,14 @@ def test_one_input_without_its_axis_is_refused_and_not_taken_for_one_row_with_ma
     x = kind(np.arange(50.0))
     with pytest.raises(ValueError, match="X must have a row for each target; got one dimension of 50 numbers"):
         Online().evaluate(x, x)
+
+
+@pytest.mark.parametrize("effort", ["low", "high"])
+def test_a_stream_that_is_saved_within_its_first_rows_comes_back_with_its_effort(effort):
+    online = Online(effort=effort, support=(-50.0, None))
+    X = np.random.default_rng(0).normal(size=(410, 2))
+    online.update(X[:20], X[:20, 0])
+    back = Online.from_bytes(online.to_bytes())
+    for stream in (online, back):
+        stream.update(X[20:], X[20:, 0])
+    assert back.to_bytes() == online.to_bytes()

@@ -456,6 +456,16 @@ def test_a_checkpoint_whose_parts_are_of_another_run_is_refused(wrong):
         read_checkpoint(bundle.pack(header, [blob, issued]))
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_checkpoint_with_a_forecast_that_is_not_finite_is_refused(wrong):
+    runner = naive(table(30), horizon=2)
+    answers_of(runner)
+    header, (state, issued) = bundle.unpack(runner.to_bytes())
+    damaged = np.full(1, wrong, "<f8").tobytes() + bytes(issued)[8:]
+    with pytest.raises(ValueError, match="a forecast in it is not finite"):
+        read_checkpoint(bundle.pack(header, [state, damaged]))
+
+
 def test_a_checkpoint_of_other_settings_or_rows_is_refused(stopped):
     saved = read_checkpoint(stopped)
     with pytest.raises(ValueError, match="lags is 3, and the checkpoint's run had 2"):
@@ -770,3 +780,20 @@ def test_a_file_that_has_grown_is_gone_on_with(file, tmp_path):
     assert "resumed after 40 rows" in run(grown, *options, "out.csv").stderr
     run(file, *COMMAND, "--output", "whole.csv")
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_the_default_goes_on_from_its_own_checkpoint_with_counts_groups_and_a_horizon():
+    """A bound on one side is infinite on the other: the run refused what it had written."""
+    rng = np.random.default_rng(0)
+    lines = [f"{t // 2},{rng.normal():.3f},{rng.poisson(0.5 + 0.5 * (t % 2))},k{t % 2}" for t in range(700)]
+    header, options = (
+        "t,x,y,key",
+        ("--target", "y", "--lags", "2", "--group", "key", "--horizon", "3"),
+    )
+    Path("table.csv").write_text("\n".join([header, *lines]) + "\n")
+    assert run("table.csv", *options, "--output", "whole.csv").exit_code == 0
+    for rows in (300, 400, 401, 700):
+        Path("table.csv").write_text("\n".join([header, *lines[:rows]]) + "\n")
+        done = run("table.csv", *options, "--output", "parts.csv", "--checkpoint", "saved", "--every", "7")
+        assert done.exit_code == 0, done.output
+    assert Path("parts.csv").read_bytes() == Path("whole.csv").read_bytes()

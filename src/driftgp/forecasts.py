@@ -39,12 +39,18 @@ def more_voices(voices: int, outputs: int) -> list[Any]:
 
 def with_voices(dtype: np.dtype, said: np.ndarray) -> np.ndarray:
     """N forecasts of K voices, N×K×3×P: the first voice leads."""
-    made = records(dtype, said[:, 0, 0], said[:, 0, 1], said[:, 0, 2])
-    made["others"] = said[:, 1:]
-    return made
+    return put_voices(np.zeros(len(said), dtype), said)
 
 
 def voices(made: np.ndarray) -> np.ndarray:
     """Mean, variance and noise of every voice of N forecasts, N×K×3×P."""
     first = np.stack([made["mean"], made["variance"], made["noise"]], 1)[:, None]
     return np.concatenate([first, made["others"]], 1) if "others" in (made.dtype.names or ()) else first
+
+
+def put_voices(made: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """N forecasts with other voices, N×K×3×P."""
+    made["mean"], made["variance"], made["noise"] = np.moveaxis(said[:, 0], 1, 0)
+    if said.shape[1] > 1:
+        made["others"] = said[:, 1:]
+    return made

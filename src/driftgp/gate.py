@@ -79,6 +79,17 @@ def try_out(at_work: Engine, record: np.ndarray, layout: Layout) -> None:
         raise _refusal(at_work.model, "its forecasts are not finite")
 
 
+def sound_forecasts(forecasts: np.ndarray) -> bool:
+    """Whether forecasts from outside, N records, can be those of a model: numbers, of which bounds may be infinite."""
+    words = np.ascontiguousarray(forecasts).view(np.float64).reshape(len(forecasts), -1)
+    finite = np.isfinite(words)
+    for field in entries(forecasts.dtype):
+        if field.kind == "i8" or field.path.rpartition(".")[2] in ("low", "high"):
+            place = slice(field.offset // 8, field.offset // 8 + field.numbers)
+            finite[:, place] = (field.kind == "i8") | ~np.isnan(words[:, place])
+    return bool(finite.all())
+
+
 def _refusal(model: Contract, reason: str) -> ValueError:
     return ValueError(
         f"state is not one that {type(model).__name__} could have left: {reason}. Take an older copy of it, or start "

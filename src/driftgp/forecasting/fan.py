@@ -24,6 +24,7 @@ class Fan:
         units: of the forecaster: what z is.
         m: centre of each step in these units, H.
         s: scale of each step in these units, H.
+        limits: the least and the greatest value that a forecast may have, by those that the series has had.
 
     >>> from driftgp import Forecaster
     >>> forecaster = Forecaster(horizon=3)
@@ -43,6 +44,7 @@ class Fan:
     units: Units = field(repr=False)
     m: np.ndarray = field(repr=False)
     s: np.ndarray = field(repr=False)
+    limits: tuple[float, float] = field(default=(-np.inf, np.inf), repr=False)
 
     def __len__(self) -> int:
         """H."""
@@ -50,8 +52,10 @@ class Fan:
 
     @property
     def variance(self) -> np.ndarray:
-        """Variance of each step, H."""
-        return self.units.variance(self.m + self.s * self.law.mean, self.s**2 * self.law.variance)
+        """Variance of each step, H; no more than values between the limits can have."""
+        variance = self.units.variance(self.m + self.s * self.law.mean, self.s**2 * self.law.variance)
+        low, high = self.limits
+        return np.minimum(variance, 0.25 * (high - low) ** 2)
 
     def quantile(self, q: float) -> np.ndarray:
         """The value below which each step's target lies with probability q, H."""
@@ -90,4 +94,4 @@ class Fan:
 
     def _values(self, scores: np.ndarray) -> np.ndarray:
         """Targets that have these normal scores, …×H."""
-        return self.units.outwards(self.m + self.s * self.law.from_normal(scores))
+        return np.clip(self.units.outwards(self.m + self.s * self.law.from_normal(scores)), *self.limits)

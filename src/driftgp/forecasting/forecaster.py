@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from driftgp.files import read_whole, write_atomically
 from driftgp.forecasting import stored
 from driftgp.forecasting.calendar import MOST_STEPS, Calendar
 from driftgp.forecasting.fan import Fan
+from driftgp.forecasting.frame import sane
 from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.work import Work
 
@@ -72,6 +73,8 @@ class Forecaster:
     def update(self, y: Any, times: Any = None, known: ArrayLike | None = None) -> None:
         """Take rows in, in the order of time; NaN for a target that is missing.
 
+        The call happens or does not: where it is refused or interrupted, none of its rows has been taken in.
+
         Args:
             y: targets, N, or one number; a pandas series brings its times with its index.
             times: of the rows: datetimes, or NumPy's. Hours that are missing between them are missing targets.
@@ -86,33 +89,39 @@ class Forecaster:
         values = np.atleast_1d(checks.real("y", y)).astype(np.float64)
         if values.ndim != 1 or np.isinf(values).any():
             raise ValueError(f"y must be one finite number, or NaN, per row; got shape {values.shape}")
-        places = self._places(values, times)
+        grid = self._grid_of(values, times)
+        places = self._places(values, times, grid)
         outside = self._checked_known(len(values), known, places)
         ahead = _windows(outside, self.horizon)
-        first = self._taken
-        for value, place in zip(values, places, strict=True):
-            while self._taken <= place:
-                self._take(value if self._taken == place else np.nan, ahead[self._taken - first])
+        every = np.full(len(ahead), np.nan)
+        every[places - self._taken] = values
+        later = self._later(grid, every, ahead)
+        vars(self).update(later)  # one step of the interpreter: no signal comes between its parts
 
-    def _places(self, values: np.ndarray, times: Any) -> np.ndarray:
-        """Numbers of the rows, counted from the first one."""
+    def _grid_of(self, values: np.ndarray, times: Any) -> Grid | None:
+        """The times of the rows: those of before, or the first ones."""
         if times is None:
             if self._grid is not None:
                 raise ValueError("times must be given, as they were before")
-            return self._taken + np.arange(len(values))
-        at = np.atleast_1d(np.asarray(times, "datetime64[us]"))
+            return None
+        at = _times(times)
         if at.shape != values.shape or np.isnat(at).any():
             raise ValueError(f"times must be one time per row; got {len(at)} for {len(values)} rows")
-        if self._grid is None:
-            if self._taken:
-                raise ValueError("times must be given from the first row on, or not at all")
-            self._grid = Grid.of(at, self.frequency)
-        places = self._grid.rows(at)
+        if self._grid is None and self._taken:
+            raise ValueError("times must be given from the first row on, or not at all")
+        return self._grid or Grid.of(at, self.frequency)
+
+    def _places(self, values: np.ndarray, times: Any, grid: Grid | None) -> np.ndarray:
+        """Numbers of the rows, counted from the first one."""
+        if grid is None:
+            return self._taken + np.arange(len(values))
+        at = _times(times)
+        places = grid.rows(at)
         gaps = np.diff(places, prepend=self._taken - 1)
         if (gaps < 1).any():
             late = at[np.argmax(gaps < 1)].astype(datetime)
             raise ValueError(
-                f"times must increase by the frequency ({self._grid}) or more; {late} comes after a row as late: "
+                f"times must increase by the frequency ({grid}) or more; {late} comes after a row as late: "
                 "sort the rows by time, and remove what is there twice"
             )
         if gaps.max() > MOST_GAP:
@@ -134,6 +143,15 @@ class Forecaster:
         rows = np.arange(self._taken, after[-1] + 1)
         return given[np.searchsorted(after, rows, side="right").clip(1) - 1]
 
+    def _later(self, grid: Grid | None, values: np.ndarray, ahead: np.ndarray) -> dict[str, Any]:
+        """The attributes that it has after these rows; nothing is changed here, so that it may end at any moment."""
+        later = copy(self)
+        later._grid, later._rows = grid, list(self._rows)  # noqa: SLF001 (its own kind)
+        later._work = None if self._work is None else self._work.later()  # noqa: SLF001
+        for value, known in zip(values.tolist(), ahead, strict=True):
+            later._take(value, known)  # noqa: SLF001
+        return vars(later)
+
     def _take(self, value: float, ahead: np.ndarray) -> None:
         self._taken += 1
         if self._work is not None:
@@ -153,10 +171,10 @@ class Forecaster:
         return None if self._grid is None else self._grid.first
 
     def _begun(self) -> Work:
-        values = np.array([value for value, _ in self._rows])
+        values = sane(np.array([value for value, _ in self._rows]))
         known = np.array([ahead for _, ahead in self._rows])
         work = Work(self._calendar, self.horizon, self._start, values, known)
-        for value, ahead in self._rows:
+        for value, ahead in zip(values.tolist(), known, strict=True):
             work.take(value, ahead)
         return work
 
@@ -208,6 +226,10 @@ class Forecaster:
             return cls.from_bytes(data)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
+
+
+def _times(times: Any) -> np.ndarray:
+    return np.atleast_1d(np.asarray(times, "datetime64[us]"))
 
 
 def _windows(outside: np.ndarray, horizon: int) -> np.ndarray:

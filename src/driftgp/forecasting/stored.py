@@ -21,6 +21,9 @@ _ARRAYS = (
     "centre",
     "scale",
     "past",
+    "held",
+    "earlier",
+    "ranges",
     "targets",
     "phi",
     "m",
@@ -34,8 +37,9 @@ _ARRAYS = (
     "issued",
     "records",
 )
-_MISSING = ("targets", "z")  # where NaN stands for what has not come
+_MISSING = ("targets", "z", "held", "ranges")  # where NaN stands for what has not come
 _POSITIVE = ("scale", "s", "v", "n", "origins_slot")
+_WILD = 1e60  # in units of a usual value: what is larger overflows after a few rows
 _LONGEST = 100_000  # rows until there are enough to begin, at most
 
 
@@ -134,17 +138,22 @@ def _work(
     return work
 
 
+def _check_array(name: str, array: np.ndarray) -> None:
+    if np.isinf(array).any() if name in _MISSING else not np.isfinite(array).all():
+        raise ValueError(f"{name} is not finite")
+    if np.any(np.abs(array) > _WILD):
+        raise ValueError(f"{name} must be at most {_WILD} in its own units")
+    if name in _POSITIVE and not np.all(array > 0.0):
+        raise ValueError(f"{name} must be above 0")
+
+
 def _check(work: Work) -> None:
     """Refuse numbers that no row could have left."""
     for name in _ARRAYS[:-2]:
-        array = getattr(work, name)
-        if np.isinf(array).any() if name in _MISSING else not np.isfinite(array).all():
-            raise ValueError(f"{name} is not finite")
-        if name in _POSITIVE and not np.all(array > 0.0):
-            raise ValueError(f"{name} must be above 0")
+        _check_array(name, getattr(work, name))
     units, numbers = work.units, (work.sheet.P, work.sheet.w, work.issued.view(np.float64))
-    if not all(np.isfinite(array).all() for array in numbers) or np.any(work.issued["variance"] < 0.0):
-        raise ValueError("the regression and its forecasts must be finite")
+    if not all(np.all(np.abs(array) <= _WILD) for array in numbers) or np.any(work.issued["variance"] < 0.0):
+        raise ValueError(f"the regression and its forecasts must be at most {_WILD}")
     if work.row < 0 or not 1.0 <= work.origins < math.inf or not 0.0 < units.scale < math.inf:
         raise ValueError(f"row {work.row}, {work.origins} origins and {units} cannot be")
     for h in range(work.horizon):

@@ -10,15 +10,23 @@ origin's forecasts is followed,
 over all origins, and over those of the same slot of the season, n at most `OF_A_SLOT`: at night the next hours go
 together in another way than at noon. A path is a draw from a normal law with the mean of the two, step by step through
 the leads' distributions (a Gaussian copula).
+
+A wild value teaches the regression nothing: one that is both well outside the last values and more than `WILD` usual
+errors off. Where `HELD` of them come one after the other, it is the series that has changed, and the units move with it
+(`frame`). Means and quantiles stay within an envelope around the values that still count (`envelope`).
 """
 
+from copy import copy
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from driftgp.engine import engine
+from driftgp.contract import LARGEST
+from driftgp.engine import Single, engine
+from driftgp.forecasting import frame
 from driftgp.forecasting.calendar import Calendar
+from driftgp.forecasting.envelope import envelope
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.sheet import Sheet
 from driftgp.forecasting.units import Units
@@ -28,7 +36,12 @@ from driftgp.wrappers import Calibrated
 
 DEPENDENCE, OF_A_SLOT = 1000.0, 100.0  # origins over which the dependence between leads is averaged
 SIZES = 60.0  # errors of a slot over which their usual size is averaged
-WILD = 8.0  # usual errors: a value farther off than that counts as one so far off
+WILD = 8.0  # usual errors: a value farther off than that, and well outside the last ones, is wild
+OUTSIDE = 0.25  # of the range of the last values: what is not so far outside it is not wild
+LEAST = 0.02  # in units of the series: what counts as a usual error, at least, when a value is called wild
+HELD = 3  # wild values one after the other that tell of a change
+GROWTH = 10.0  # of the usual errors where such values are not alike
+FARTHEST = 1e6  # in units of its spread, a known column counts as no farther off
 AT_ONCE = 1000  # rows whose place in the season is computed together
 SHRINK = 0.02  # of the correlations, so that R has a factor from the first origin on
 MODEL = Calibrated(Persistence(column=0, forgetting=0.995), gains=(0.0,))
@@ -49,6 +62,9 @@ class Work:
         H, ring = horizon, horizon + 1
         self.row = -1  # the last row taken in
         self.past = self._before(self.units.inwards(values))  # the last values, gaps filled
+        self.held = np.full((HELD, 3), np.nan)  # the last wild values: row, value, and what was expected; latest last
+        self.earlier = np.array([self.units.centre, self.units.scale])  # units before they moved
+        self.ranges = np.full((2, 2), np.nan)  # least and greatest value of this block of rows, and of the one before
         self.targets = np.full(ring, np.nan)  # the last values as they came
         self.phi = np.zeros((ring, self.sheet.D))
         self.m, self.s = np.zeros((ring, H)), np.ones((ring, H))
@@ -62,8 +78,7 @@ class Work:
             self.engine.start(record, *_NOTHING)
         self.issued = np.zeros((ring, H), MODEL.forecast_dtype(1))
         self.all, self.zeros = np.arange(H), np.zeros((H, 1))  # every lead, and its one input
-        self.places = np.zeros((2, 0))  # slots and phases of some rows
-        self.placed = 0  # the first of these rows
+        self.placed = 0, np.zeros((2, 0))  # a row, and the slots and phases from it on
 
     def _own(self) -> list[np.ndarray]:
         """The record of each lead."""
@@ -73,10 +88,29 @@ class Work:
         """Have the engine at hand, and each lead's record in its hands."""
         self.engine = engine(MODEL, 1, 1)
         self.leads = [self.engine.single(record) for record in self._own()]
+        self.spare: tuple[np.ndarray, list[Single]] | None = None  # records for the next step, and their leads
+
+    def later(self) -> "Work":
+        """A copy that takes rows in while this one stays as it is, to be had once at a time.
+
+        Connecting records to the engine takes as long as a row: the copy has those of the step before.
+        """
+        later = object.__new__(Work)
+        arrays = {name: value.copy() for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        vars(later).update(vars(self) | arrays)
+        later.sheet = copy(self.sheet)
+        later.sheet.P, later.sheet.w = self.sheet.P.copy(), self.sheet.w.copy()
+        if self.spare is None:
+            later._connect()
+        else:
+            later.records, later.leads = self.spare
+            later.records[...] = self.records
+        later.spare = self.records, self.leads
+        return later
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles have an engine of their own."""
-        return {name: value for name, value in vars(self).items() if name not in ("engine", "leads")}
+        return {name: value for name, value in vars(self).items() if name not in ("engine", "leads", "spare")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -95,17 +129,19 @@ class Work:
         """Learn from a row, then issue the forecasts of the H rows after it."""
         self.row += 1
         place = self.row % (self.horizon + 1)
-        z = self._limited(self.units.inwards(np.array([value])).item())
+        self.past = np.append(self.past[1:], self._expected())  # until it is known better
+        y = float(np.clip(value, -LARGEST, LARGEST))
+        z = self._learned(y)
         self.targets[place] = z
-        if z == z:
-            self._judge(z)
         if self.row >= self.horizon:
             self._learn()
-        self.past = np.append(self.past[1:], z if z == z else self._expected())
+        if z == z:
+            self.past[-1] = z
         slot, year = self._place(self.row)
-        phi = self.sheet.inputs(self.past, slot, year, (known - self.centre) / self.scale)
+        outside = np.clip((known - self.centre) / self.scale, -FARTHEST, FARTHEST)
+        phi = self.sheet.inputs(self.past, slot, year, outside)
         self.phi[place], self.z[place] = phi, np.nan
-        self.m[place] = self.sheet.means(phi)
+        self.m[place] = self._within(self.sheet.means(phi))
         self.s[place] = np.sqrt(self.v[self._slots(self.row), np.arange(self.horizon)])
         self.issued[place] = self.engine.run(self.records, self.all, self.all + 1, self.zeros)
 
@@ -115,13 +151,82 @@ class Work:
             return float(self.past[-self.calendar.season])
         return float(self.m[(self.row - 1) % (self.horizon + 1), 0])
 
-    def _limited(self, z: float) -> float:
-        """A value no farther from what was forecast than several usual errors, which grow if it stays there."""
-        if self.row <= self.horizon or z != z:
-            return z
-        before = (self.row - 1) % (self.horizon + 1)
-        reach = WILD * max(float(self.s[before, 0]), 1e-9)
-        return float(np.clip(z, self.m[before, 0] - reach, self.m[before, 0] + reach))
+    def _learned(self, y: float) -> float:
+        """Judge the forecasts of this row by its value; return what the regression learns from: NaN for a wild one."""
+        if self.row % self.block == 0:
+            self.ranges[1], self.ranges[0] = self.ranges[0], np.nan
+        if y != y:
+            return y
+        reach = self._reach()
+        z = self._inwards(y)
+        wild = self.row > 0 and self._wild(z, reach)
+        if wild:
+            self.held = np.concatenate([self.held[1:], [[self.row, y, self.past[-1]]]])
+            wild = not self._moved()
+            z = self._inwards(y)
+        if wild:  # its error counts as the limit, so that the intervals of a series with many of them show it
+            self._judge(float(np.clip(z, self.past[-1] - reach, self.past[-1] + reach)))
+            return np.nan
+        self.held = np.full_like(self.held, np.nan)
+        self._see(y)
+        self._judge(z)
+        return z
+
+    def _inwards(self, y: float) -> float:
+        return self.units.inwards(np.array([y])).item()
+
+    @property
+    def block(self) -> int:
+        """Rows of a block: those that the regression remembers."""
+        return round(1.0 / (1.0 - self.sheet.forgetting))
+
+    def _reach(self) -> float:
+        """How far a value may be from its forecast: several usual errors, but no more than the series has moved."""
+        low, high = self.units.inwards(self._range())
+        most = max(high - low, 1.0) if low == low else 1.0
+        return WILD * min(max(float(np.sqrt(self.v[self._slot(self.row), 0])), LEAST), most)
+
+    def _wild(self, z: float, reach: float) -> bool:
+        last = self.past[:-1]
+        low, high = last.min(), last.max()
+        return abs(z - self.past[-1]) > reach and max(low - z, z - high) > max(0.5 * reach, OUTSIDE * (high - low))
+
+    def _range(self) -> np.ndarray:
+        """Least and greatest of the values that still count."""
+        return np.array([np.fmin.reduce(self.ranges[:, 0]), np.fmax.reduce(self.ranges[:, 1])])
+
+    def _see(self, y: float) -> None:
+        self.ranges[0] = np.fmin(self.ranges[0, 0], y), np.fmax(self.ranges[0, 1], y)
+
+    def _within(self, z: np.ndarray) -> np.ndarray:
+        """Means inside the envelope, H."""
+        return np.clip(z, *self.units.inwards(np.array(envelope(*self._range()))))
+
+    def _moved(self) -> bool:
+        """Whether the last wild values tell of another level or unit; if so, the units have moved there.
+
+        What was learned still applies: the values of before stay as they are in units of the series, and so move along.
+        """
+        usual = max(float(np.sqrt(self.v[self._slot(self.row), 0])), LEAST)
+        enough = bool(np.isfinite(self.held).all())
+        rows, y, expected = (self.held if enough else self.held[-1:]).T
+        units = frame.moved(self.units, self.earlier, y, expected, usual, WILD)
+        if units is None:
+            if enough:  # they are not alike: it is the errors that have grown
+                low, high = self.units.inwards(self._range())
+                self.v = np.minimum(GROWTH**2 * self.v, np.maximum(self.v, (high - low) ** 2))
+                self.held = np.full_like(self.held, np.nan)
+            return False
+        self.earlier = np.array([self.units.centre, self.units.scale])
+        self.units = units
+        for row, value in zip(rows.astype(np.int64).tolist(), y.tolist(), strict=True):
+            back = self.row - row
+            if back < len(self.past):
+                self.past[-1 - back] = self._inwards(value)
+            if back <= self.horizon:
+                self.targets[row % (self.horizon + 1)] = self._inwards(value)
+            self._see(value)
+        return True
 
     def _judge(self, z: float) -> None:
         """Every lead learns how far the forecast that it issued for this row was off."""
@@ -159,25 +264,26 @@ class Work:
     def _place(self, row: int) -> tuple[int, float]:
         """Slot of the long season of a row, and its phase of the year."""
         at = self._at(row)
-        return int(self.places[0, at]), float(self.places[1, at])
+        return int(self.placed[1][0, at]), float(self.placed[1][1, at])
 
     def _slot(self, row: int) -> int:
         """Slot of the short season of a row."""
         at = self._at(row)
-        return int(self.places[0, at]) % self.calendar.slots
+        return int(self.placed[1][0, at]) % self.calendar.slots
 
     def _slots(self, row: int) -> np.ndarray:
         """Slots of the short season of the H rows after a row."""
         first = self._at(row) + 1
-        return self.places[0, first : first + self.horizon].astype(np.int64) % self.calendar.slots
+        return self.placed[1][0, first : first + self.horizon].astype(np.int64) % self.calendar.slots
 
     def _at(self, row: int) -> int:
         """Where a row and those after it are among the places, which are computed many at a time."""
-        if not self.placed <= row < self.placed + self.places.shape[1] - self.horizon:
-            self.placed = max(row - self.horizon, 0)
-            rows = self.placed + np.arange(AT_ONCE + 2 * self.horizon)
-            self.places = np.array(self.calendar.places(rows, self.first))
-        return row - self.placed
+        first, places = self.placed
+        if not first <= row < first + places.shape[1] - self.horizon:
+            first = max(row - self.horizon, 0)
+            rows = first + np.arange(AT_ONCE + 2 * self.horizon)
+            self.placed = first, np.array(self.calendar.places(rows, self.first))
+        return row - first
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------
 
@@ -187,7 +293,8 @@ class Work:
         law = Forecast(MODEL, self.issued[place], flat=True, solve=self.engine.solve)
         m, s = self.m[place].copy(), self.s[place].copy()
         mean = self.units.mean(m + s * law.mean, s**2 * law.variance)
-        return Fan(index, mean, law, self._correlation(), self.units, m, s)
+        limits = envelope(*self._range())
+        return Fan(index, np.clip(mean, *limits), law, self._correlation(), self.units, m, s, limits)
 
     def _correlation(self) -> np.ndarray:
         """R of all origins, and of those of the present slot as far as there are such."""

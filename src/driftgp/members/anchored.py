@@ -33,6 +33,8 @@ _LONGEST = 4000  # rows from one fit to the next, at most
 _ERROR_RATE = 0.02  # of the running mean of squared errors
 _TAKEOVER = 0.7
 _APART = 100  # rows from one such change to the next
+# log q is no smaller than this: the sums of some hundred rows have no digits left to tell a smaller one from 0.
+_LEAST_NOISE = math.log(1e-10)
 _SINCE = 50  # rows for which the new state of affairs has lasted when it is noticed
 
 
@@ -105,7 +107,7 @@ class Anchored(Model):
     @property
     def heads(self) -> Heads:
         """The recursion of all regressions."""
-        return Heads(self.forgetting)
+        return Heads(self.forgetting, unit=True)
 
     @property
     def voices(self) -> int:
@@ -309,7 +311,9 @@ class Anchored(Model):
 
     def _place(self, state: AnchoredState) -> None:
         """Take points from rows of late, and begin to replay the rows that are kept."""
-        if not FACTOR <= state.stage <= FINISH:  # after a fit the points are there
+        if FACTOR <= state.stage <= FINISH:  # after a fit the points are there
+            state.fit.theta[-1] = max(state.fit.theta[-1], _LEAST_NOISE)
+        else:
             state.span = min(state.fresh, state.rows, self.ring)
             state.first = state.rows - state.span
             self._take_points(state)

@@ -64,10 +64,13 @@ class Heads:
     With `leak`, whatever is forgotten gives way to the prior: at each sample one of the features is seen once more with
     the target 0, at a weight that adds up to (1 − λ) q per feature and sample. C then stays below what it was at first
     in every direction, however long nothing excites it.
+
+    With `unit`, a weight has the variance 1 where nothing is known, whatever the noise; without, σ²/q.
     """
 
     rates: tuple[float, ...]
     leak: bool = False
+    unit: bool = False
 
     def start(self, state: HeadsState, q: float, noise: float) -> None:
         """Nothing is known: w = 0, C = I/q."""
@@ -90,14 +93,16 @@ class Heads:
         """Mean, variance and noise of new targets at features Phi (N×F), by every head: N×H×3×P.
 
         A head that forgets knows less and less of what was not there for long, such as a holiday. It then counts as
-        knowing nothing, and no less than that: φᵀCφ is at most φᵀφ/q, as at the start.
+        knowing nothing, and no less than that: φᵀCφ is at most φᵀφ/q, as at the start, and with weights of unit
+        variance σ² φᵀCφ is at most φᵀφ too. On exact targets q is all but 0, and σ² of late may be far above it.
         """
         made = np.empty((len(Phi), len(self.rates), 3, state.noise.shape[1]))
         for h in range(len(self.rates)):
             s = np.einsum("nf,nf->n", Phi @ self.settle(state, h), Phi)
             made[:, h, 0] = Phi @ state.w[h]
-            s = np.clip(s, 0.0, np.einsum("nf,nf->n", Phi, Phi) / q)
-            made[:, h, 1] = state.noise[h] * (1.0 + s)[:, None]
+            least = np.maximum(q, state.noise[h]) if self.unit else q  # P, or one number
+            s = np.clip(s[:, None], 0.0, np.einsum("nf,nf->n", Phi, Phi)[:, None] / least)
+            made[:, h, 1] = state.noise[h] * (1.0 + s)
             made[:, h, 2] = state.noise[h]
         made[:, :, 1:] = np.maximum(made[:, :, 1:], LEAST)
         return made

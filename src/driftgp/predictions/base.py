@@ -108,8 +108,7 @@ class Prediction(abc.ABC):
         if not 0.0 < float(level) < 1.0:
             raise ValueError(f"level must lie strictly between 0 and 1; got {level!r}")
         z = nominal_reach(float(level))
-        low, high = self.from_normal(np.array([-z, z]).reshape(2, *(1 for _ in self.shape)))
-        return low, high
+        return around_the_median(*self.from_normal(np.array([-z, 0.0, z]).reshape(3, *(1 for _ in self.shape))))
 
     def sample(self, size: int = 1, seed: int | np.random.Generator | None = None) -> np.ndarray:
         """Draw `size` targets at each point by a seed, size×N or size×N×P, independently of each other."""
@@ -171,6 +170,11 @@ class Prediction(abc.ABC):
         shown = [f"{mean} ({below} to {above})" for mean, below, above in rows]
         more = ", …" if N > _ROWS_SHOWN else ""
         return f"<{type(self).__name__} of {count}: mean (95 % interval) {', '.join(shown)}{more}>"
+
+
+def around_the_median(low: np.ndarray, middle: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of an interval between which the median lies, also where it is narrower than the rounding of its ends."""
+    return np.minimum(low, middle), np.maximum(middle, high)
 
 
 def row_index(index: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp.frames import Source
-from driftgp.predictions.base import Prediction, row_index
+from driftgp.predictions.base import Prediction, around_the_median, row_index
 from driftgp.predictions.normal import nominal_reach
 
 # An engine's own `from_normal`: values of N forecasts at Q normal scores, or at Q of their own each (Q×N): Q×N×P.
@@ -127,9 +127,8 @@ class Forecast(Prediction):
         """Central interval that holds a new target with probability `level`."""
         if self._solve is None:
             return super().interval(level)
-        values = self._solve(self.records, _ends(float(level)))  # 2×N×P
-        low, high = values[..., 0] if self.flat else values
-        return low, high
+        values = self._solve(self.records, _ends(float(level)))  # 3×N×P
+        return around_the_median(*(values[..., 0] if self.flat else values))
 
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> Prediction:
         """Distribution of scale · y + shift, for a positive scale."""
@@ -150,11 +149,11 @@ class Forecast(Prediction):
 
 @lru_cache(maxsize=64)
 def _ends(level: float) -> np.ndarray:
-    """Normal scores at which an interval of this level ends."""
+    """Normal scores of an interval of this level: its lower end, the median, its upper end."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1; got {level!r}")
     z = nominal_reach(level)
-    return np.array([-z, z])
+    return np.array([-z, 0.0, z])
 
 
 def _restored(model: Lawful, records: np.ndarray, flat: bool, generation: int) -> Forecast:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftgp import checkpoint
+from driftgp import checkpoint, gate
 from driftgp.alarms import Alarms
 from driftgp.features import Features, History
 from driftgp.model import Model, State
@@ -274,6 +274,6 @@ class Lane:
             raise ValueError("the checkpoint is damaged: a model in it is not that of its series")
         self.model, self._restored, self._blob = state.model, state, blob
         if h > 1:
-            if not np.isfinite(np.frombuffer(issued, "<f8")).all():
-                raise ValueError("the checkpoint is damaged: a forecast in it is not finite")
             self.issued = np.frombuffer(issued, dtype).astype(dtype.newbyteorder("="))
+            if not gate.sound_forecasts(self.issued):
+                raise ValueError("the checkpoint is damaged: a forecast in it is not finite")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from driftgp import gate
 from driftgp.model import Layout
 from driftgp.stream.begin import FIRST, Choice
 from driftgp.stream.clock import Clock, in_steps
@@ -544,11 +545,7 @@ def _record(words: Any, dtype: np.dtype | None) -> np.ndarray | None:
     if array.nbytes != dtype.itemsize or array.ndim != 1:
         raise ValueError("a forecast has another size than its model's")
     made = np.frombuffer(bytearray(array.tobytes()), dtype)
-    if not (
-        np.isfinite(made["mean"]).all()
-        and np.all(made["variance"] >= 0.0)
-        and not np.isnan(array.view(np.float64)).any()
-    ):
+    if not gate.sound_forecasts(made):
         raise ValueError("a forecast is not finite")
     return made
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from driftgp import checks, forecasts
+from driftgp import checks, forecasts, plausible
 from driftgp.model import Model, Units
+from driftgp.plausible import Span
 from driftgp.predictions import Mixture
 from driftgp.predictions.normal import log_pdf
 from driftgp.window import Leaving, Windowed, WindowState, observed
@@ -41,6 +42,7 @@ class BankState:
         self.A, self.b = record["A"], record["b"]  # P×V×V and P×V, sums of the stacking regression
         self.error = record["error"]  # P, recent squared error of the mixture
         self.stack = record["stack"]  # P×V, its coefficients
+        self.span = Span(record["span"])  # of the targets
         self.windows = {size: WindowState(record[f"window_{i}"]) for size, i in shared.items()}
         self.members = [self._member(record[f"member_{k}"], model) for k, model in enumerate(models)]
 
@@ -85,6 +87,10 @@ class Bank(Model):
     A corrected voice has a twin beside it, which expects a share ρ of the voice's last known error to come again:
     m_k + ρ (y − m_k)_last, with ρ by recursive least squares in [0, 1], and the variance smaller by as much as that has
     gained of late. Where targets are autocorrelated and no lags are among the inputs, the twins lead.
+
+    No forecast is farther out than the targets give reason to (`plausible`): [low − ℓ, high + ℓ] for mean and median, ℓ
+    for the standard deviation of a voice, with ℓ the length of their range of late. A voice beyond that has no vote in
+    this row, and counts as if it were at the limit; where all of them are, they vote from there.
 
     Members that keep windows of the same size share one.
 
@@ -169,7 +175,8 @@ class Bank(Model):
         own: list[Any] = [("weights", np.float64, (V,)), ("count", np.float64), *twins, *stacking]
         windows = [(f"window_{i}", WindowState.dtype(T=size, D=inputs, P=outputs)) for size, i in self.shared.items()]
         members = [(f"member_{k}", own_dtype(model, inputs, outputs)) for k, model in enumerate(self.models)]
-        return np.dtype([*own, ("stack", np.float64, (P, V)), *windows, *members])
+        own += [("stack", np.float64, (P, V)), ("span", Span.dtype(P=P))]
+        return np.dtype([*own, *windows, *members])
 
     def view(self, record: np.ndarray) -> BankState:
         """Weights, windows and members."""
@@ -209,6 +216,7 @@ class Bank(Model):
         for name in ("squares", "own", "twin", "error"):
             if not np.all(np.isfinite(getattr(state, name)) & (getattr(state, name) >= 0.0)):
                 raise ValueError(f"{name} must be finite and not negative")
+        plausible.check(state.span)
         for model, member in self._each(state):
             model.check(member)
 
@@ -242,28 +250,42 @@ class Bank(Model):
     def start(self, state: BankState, X: np.ndarray, y: np.ndarray) -> None:
         """Start every member on the batch."""
         state.weights[...] = self.prior
+        for target in y:
+            plausible.count(state.span, target)
         for model, member in self._each(state):
             model.start(member, X, y)
 
     def forecast(self, state: BankState, X: np.ndarray) -> np.ndarray:
         """Mixture of the voices: Σ w_k m_k + shift, and Σ w_k (s_k² + (m_k − m̄)²)."""
         P = len(state.error)
+        limits = plausible.limits(state.span)
         made = np.zeros(len(X), self.forecast_dtype(P))
+        wild = np.zeros((len(X), len(self.prior)), bool)  # N×V
+        at = 0
         for k, (model, member) in enumerate(self._each(state)):
-            made[f"member_{k}"] = model.forecast(member, X)
+            said = forecasts.voices(heard := model.forecast(member, X))
+            wild[:, at : at + model.voices] = _limit(said, limits)
+            made[f"member_{k}"] = forecasts.put_voices(heard, said)
+            at += model.voices
         originals = self._voices(made, twins=False)[:, self.twins]  # N×C×3×P
         made["last"] = state.last
-        made["twins"] = originals * np.stack([np.ones_like(state.own), state.ratio, state.ratio], 1)
-        made["twins"][:, :, 0] += state.rho * state.last
-        made["weights"] = w = state.weights / np.sum(state.weights)
+        twins = originals * np.stack([np.ones_like(state.own), state.ratio, state.ratio], 1)
+        twins[:, :, 0] += state.rho * state.last
+        wild[:, at:] = wild[:, self.twins] | _limit(twins, limits)
+        made["twins"], made["weights"] = twins, _votes(state.weights, wild)
+        w = made["weights"]  # N×V
         mean, variance, noise = np.moveaxis(self._voices(made), 2, 0)  # N×V×P each
-        middle = np.einsum("v,nvp->np", w, mean)
+        middle = np.einsum("nv,nvp->np", w, mean)
         apart = mean - middle[:, None]
         limit = _FARTHEST * np.sqrt(state.error)
-        made["shift"] = np.clip(_HALFWAY * np.einsum("pv,nvp->np", state.stack, apart), -limit, limit)
+        shift = np.clip(_HALFWAY * np.einsum("pv,nvp->np", state.stack, apart), -limit, limit)
+        # no voice that votes is moved beyond the limits, so the median stays within them too
+        here = w[:, :, None] > 0.0
+        lowest, highest = np.min(mean, 1, where=here, initial=np.inf), np.max(mean, 1, where=here, initial=-np.inf)
+        made["shift"] = np.clip(shift, np.minimum(limits.low - lowest, 0.0), np.maximum(limits.high - highest, 0.0))
         made["mean"] = middle + made["shift"]
-        made["variance"] = np.einsum("v,nvp->np", w, variance + apart**2)
-        made["noise"] = np.einsum("v,nvp->np", w, noise)
+        made["variance"] = np.einsum("nv,nvp->np", w, variance + apart**2)
+        made["noise"] = np.einsum("nv,nvp->np", w, noise)
         return made
 
     def joint(self, state: BankState, X: np.ndarray) -> np.ndarray:
@@ -291,6 +313,7 @@ class Bank(Model):
             self._weigh(state, said, y, counts)
             self._stack(state, forecast["weights"][0], said[:, 0], y, counts)
             self._correct(state, said, forecast["last"][0], y, counts)
+            plausible.count(state.span, np.where(counts, y, np.nan))
         leaving: dict[int, Leaving] = {}
         if observed(x, y):
             leaving = {size: window.push(x, y) for size, window in state.windows.items()}
@@ -309,6 +332,7 @@ class Bank(Model):
             state.record[name][...] /= square
         state.A /= square[:, None, None]
         state.b /= square[:, None]
+        plausible.rescale(state.span, units)
         for size, window in state.windows.items():
             here = [member.w > 0.0 for model, member in self._each(state) if shared_window(model) == size]
             window.rescale(units, np.any(here, 0))
@@ -378,6 +402,24 @@ def own_dtype(model: Model, inputs: int, outputs: int) -> np.dtype:
     if isinstance(model, Windowed) and model.window is not None:
         return model.own_dtype(inputs, outputs, window=False)
     return model.record_dtype(inputs, outputs)
+
+
+def _limit(said: np.ndarray, limits: plausible.Limits) -> np.ndarray:
+    """Bring voices (N×K×3×P) within the limits; whether each was beyond them in any output, N×K."""
+    mean, variance = said[:, :, 0], said[:, :, 1]
+    wild: np.ndarray = np.any(limits.wild(mean, variance), -1)
+    if wild.any():
+        said[:, :, 0] = np.clip(mean, limits.low, limits.high)
+        said[:, :, 1:] = np.minimum(said[:, :, 1:], limits.std**2)
+    return wild
+
+
+def _votes(weights: np.ndarray, wild: np.ndarray) -> np.ndarray:
+    """Shares of the voices in the mixture, N×V: none for one that is wild, unless all of them are."""
+    kept = np.where(wild, 0.0, weights)
+    kept = np.where(np.sum(kept, 1, keepdims=True) > 0.0, kept, weights)
+    votes: np.ndarray = kept / np.sum(kept, 1, keepdims=True)
+    return votes
 
 
 def _limited(error: np.ndarray) -> np.ndarray:

@@ -22,6 +22,11 @@ class CarryForwardState(View):
     filled: np.ndarray = wholes("D")
     inner: Any = part()
 
+    @property
+    def samples(self) -> int:
+        """What the held model has learned from, if it counts that."""
+        return int(self.inner.samples)
+
 
 @dataclass(frozen=True)
 class CarryForward(Holding):

@@ -30,6 +30,8 @@ _USELESS = 2.0
 # After a first error of so many times the usual size less is asked for: errors that stay four times as large as usual
 # and are most of the spread, or that are four times the spread, however small they are.
 _ABRUPT, _LASTING, _MOST = 50.0, 4.0, 0.6
+# It starts anew at most so often among the last 1000 samples: into a stretch of nonsense, and out of it again.
+_OFTEN = 2
 # By this share the usual size of an error goes up or down with one error.
 _PACE = 0.02
 # The usual size of an error is no smaller than this, so that its square is a number.
@@ -54,7 +56,13 @@ class GuardedState(View):
     suspect: int = whole()  # how many of them there are
     usual: np.ndarray = floats("P")  # size of an error, 0 before the first
     restarts: int = whole()  # how often the model started anew
+    anew: np.ndarray = wholes(_OFTEN)  # targets before the last times that it did, the latest first, 0 without
     inner: Any = part()
+
+    @property
+    def samples(self) -> int:
+        """Targets so far, those of the warm-up included: a sample is in it once, or not at all."""
+        return self.seen
 
 
 @dataclass(frozen=True)
@@ -83,8 +91,9 @@ class Guarded(Holding):
         median |yᵢ − meanᵢ|  >  max( 4 · usual, 0.6 · median |yᵢ − median y| )   or   > 4 · median |yᵢ − median y|
 
     the held model starts from the 20 samples alone; not so where these targets are all the same, as those of a sensor
-    that is stuck. The usual size is a median that moves by 2 % with each error. The errors of a trial are those of the
-    model as it is, not of forecasts that were issued before it began to follow.
+    that is stuck. It does so at most twice in 1000 samples: a stream that keeps switching, such as a machine that is on
+    and off in turn, needs a model that knows both. The usual size is a median that moves by 2 % with each error. The
+    errors of a trial are those of the model as it is, not of forecasts that were issued before it began to follow.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -212,7 +221,8 @@ class Guarded(Holding):
             useless = error > np.maximum(_LARGE * usual, _USELESS * spread)
             lost = (error > np.maximum(_LASTING * usual, _MOST * spread)) | (error > _LASTING * spread)
             useless |= lost & (state.error[0] > _ABRUPT * usual)
-            if np.any(useless & (spread > 0.0)):  # a sensor that is stuck tells of no new world
+            often = state.anew[-1] > 0 and state.seen - state.anew[-1] < _CALM
+            if np.any(useless & (spread > 0.0)) and not often:  # a sensor that is stuck tells of no new world
                 self._start_anew(state)
 
     def _start_anew(self, state: GuardedState) -> None:
@@ -220,6 +230,7 @@ class Guarded(Holding):
         state.inner.record[...] = np.zeros((), state.inner.record.dtype)
         self.model.start(state.inner, state.X, state.y)
         state.beyond[...], state.error_beyond[...] = 0, 0.0
+        state.anew[...] = [state.seen, *state.anew[:-1]]
         state.restarts += 1
 
     def rescale(self, state: GuardedState, units: Units) -> None:
@@ -238,8 +249,8 @@ class Guarded(Holding):
         if not np.isin(state.beyond, (-1, 0, 1)).all():
             raise ValueError("beyond must be -1, 0 or 1")
         counts = (state.seen, state.last, state.moves, state.moved, state.returned, state.restarts)
-        if min(*counts, state.guarded.min()) < 0:
-            raise ValueError("seen, guarded, last, moves, moved, returned and restarts must not be negative")
+        if min(*counts, state.guarded.min(), state.anew.min()) < 0:
+            raise ValueError("seen, guarded, last, moves, moved, returned, restarts and anew must not be negative")
         if not 0 <= state.suspect < SUSPECT:
             raise ValueError(f"suspect must lie in [0, {SUSPECT}); got {state.suspect}")
         if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= LARGEST)):

@@ -15,7 +15,7 @@ class Anchored : public Node {
     // as in anchored.py
     static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 50, REPLAY_ROWS = 32;
     static constexpr int64_t FIRST_POINTS = 26, LATER_POINTS = 11, FEWEST = 32, LONGEST = 4000, APART = 100, SINCE = 50;
-    static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7;
+    static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7, LEAST_NOISE = -23.025850929940457;  // the last: log 1e-10
     static constexpr int64_t MOST_POINTS = 1 << 12, MOST_ROWS = 1 << 24;
 
     int M = 1, F = 1, K = 2;
@@ -114,7 +114,9 @@ class Anchored : public Node {
     }
     void place(double *state) const {
         Whole &now = whole(state, stage);
-        if (!(now >= FACTOR && now <= FINISH)) {  // after a fit the points are there
+        if (now >= FACTOR && now <= FINISH) {  // after a fit the points are there
+            state[fit.theta + K - 1] = std::max(state[fit.theta + K - 1], LEAST_NOISE);
+        } else {
             whole(state, span) = std::min({int64_t(whole(state, fresh)), int64_t(whole(state, rows)), ring});
             whole(state, first) = whole(state, rows) - whole(state, span);
             take_points(state);
@@ -376,7 +378,7 @@ class Anchored : public Node {
     }
 
   public:
-    Anchored(const driftgp::Part &part, int inputs, int outputs) : heads(false) {
+    Anchored(const driftgp::Part &part, int inputs, int outputs) : heads(false, true) {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
         M = int(settings.whole("points", 1, MOST_POINTS)), ring = settings.whole("ring", 2, MOST_ROWS);

@@ -8,6 +8,7 @@
 #include "agp.hpp"
 #include "holding.hpp"
 #include "laws.hpp"
+#include "plausible.hpp"
 
 namespace DRIFTGP_LEVEL {
 
@@ -31,6 +32,7 @@ class Bank : public Node {
     std::vector<Window> windows;
     size_t weights = 0, errors = 0, last = 0, products = 0, squares = 0, own = 0, twin = 0, A = 0, b = 0, error = 0,
            stack = 0;
+    Span span;
     // in a forecast: where the weights, the shift, errors known and twins are, and how many numbers it has
     size_t told_weights = 0, told_shift = 0, told_last = 0, told_twins = 0, told = 0;
     std::vector<size_t> told_members, told_voices;
@@ -64,17 +66,32 @@ class Bank : public Node {
         for (size_t k = 0; k < count(); k++)
             members[k].node->forecast(state + members[k].state, x, made + told_members[k], memory);
         std::copy_n(state + last, corrected.size() * P, made + told_last);
-        for (size_t c = 0; c < corrected.size(); c++)
-            for (int p = 0; p < P; p++) {
-                size_t at = c * P + p;
-                const double *original = made + told_voices[corrected[c]] + p;
-                double *said = made + told_twins + c * 3 * P + p, gained = ratio(state, at);
-                said[0] = original[0] + rho(state, at) * state[last + at];
-                said[P] = original[P] * gained, said[2 * P] = original[2 * P] * gained;
+        vote(state, made, memory);
+    }
+    // Brings each voice that is not plausible to the limit, and gives it no weight unless all of them are so.
+    void vote(const double *state, double *made, Memory &memory) const {
+        Lease lease(memory);
+        size_t V = voices_in_all(), first_twin = V - corrected.size();
+        double *w = made + told_weights, *wild = memory.zeros(V), all = 0.0, kept = 0.0;
+        for (int p = 0; p < P; p++) {
+            Span::Limits limits = span.limits(state, p);
+            for (size_t v = 0; v < V; v++) {
+                double *said = made + told_voices[v] + p;
+                if (v >= first_twin) correct_twin(state, made, v - first_twin, p), wild[v] += wild[corrected[v - first_twin]];
+                wild[v] += limits.apply(said[0], said[P], said[2 * P]);
             }
-        double total = 0.0;
-        for (size_t v = 0; v < voices_in_all(); v++) total += state[weights + v];
-        for (size_t v = 0; v < voices_in_all(); v++) made[told_weights + v] = state[weights + v] / total;
+        }
+        for (size_t v = 0; v < V; v++) all += state[weights + v], kept += wild[v] > 0.0 ? 0.0 : state[weights + v];
+        for (size_t v = 0; v < V; v++)
+            w[v] = !(kept > 0.0) ? state[weights + v] / all : wild[v] > 0.0 ? 0.0 : state[weights + v] / kept;
+    }
+    // Twin c of a voice, for output p.
+    void correct_twin(const double *state, double *made, size_t c, int p) const {
+        size_t at = c * P + p;
+        const double *original = made + told_voices[corrected[c]] + p;
+        double *said = made + told_twins + c * 3 * P + p, gained = ratio(state, at);
+        said[0] = original[0] + rho(state, at) * state[last + at];
+        said[P] = original[P] * gained, said[2 * P] = original[2 * P] * gained;
     }
     bool counts(const double *x, const double *y, int p) const {
         return std::isfinite(y[p]) && (fills_gaps() || all_finite(x, D));
@@ -194,6 +211,7 @@ class Bank : public Node {
         twin = state.floats("twin", C * P) - start, A = state.floats("A", P * V * V) - start;
         b = state.floats("b", P * V) - start, error = state.floats("error", P) - start;
         stack = state.floats("stack", P * V) - start;
+        span.declare(state, start, P);
         for (size_t i = 0; i < windows.size(); i++)
             windows[i].state = declare_window(state, "window_" + std::to_string(i), windows[i].T, D, P) - start;
         for (size_t k = 0; k < count(); k++)
@@ -227,6 +245,8 @@ class Bank : public Node {
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         std::copy(prior.begin(), prior.end(), state + weights);
+        for (int64_t i = 0; i < rows; i++)
+            for (int p = 0; p < P; p++) span.widen(state, p, y[i * P + p]);
         for (const Member &m : members)
             if (m.shares) m.shares->start_on(state + m.state, window_of(state, m), X, y, rows, memory);
             else m.node->start(state + m.state, X, y, rows, memory);
@@ -237,7 +257,12 @@ class Bank : public Node {
         size_t V = voices_in_all();
         for (int p = 0; p < P; p++) {
             double middle = 0.0, variance = 0.0, noise = 0.0, stacked = 0.0, limit = FARTHEST * std::sqrt(state[error + p]);
-            for (size_t v = 0; v < V; v++) middle += w[v] * made[told_voices[v] + p];
+            double lowest = INFINITE, highest = -INFINITE;
+            for (size_t v = 0; v < V; v++) {
+                double mean = made[told_voices[v] + p];
+                middle += w[v] * mean;
+                if (w[v] > 0.0) lowest = std::min(lowest, mean), highest = std::max(highest, mean);
+            }
             for (size_t v = 0; v < V; v++) {
                 const double *said = made + told_voices[v] + p;
                 double apart = said[0] - middle;
@@ -245,6 +270,10 @@ class Bank : public Node {
                 stacked += state[stack + p * V + v] * apart;
             }
             double shift = std::min(std::max(HALFWAY * stacked, -limit), limit);
+            // no voice that votes is moved beyond the limits, so the median stays within them too
+            Span::Limits limits = span.limits(state, p);
+            shift = std::max(shift, std::min(limits.low - lowest, 0.0));
+            shift = std::min(shift, std::max(limits.high - highest, 0.0));
             made[told_shift + p] = shift;
             made[p] = middle + shift, made[P + p] = variance, made[2 * P + p] = noise;
         }
@@ -263,6 +292,8 @@ class Bank : public Node {
             weigh(state, x, y, known, memory.take(voices_in_all()));
             restack(state, x, y, known, memory);
             correct(state, x, y, known);
+            for (int p = 0; p < P; p++)
+                if (counts(x, y, p)) span.widen(state, p, y[p]);
         }
         double *room = memory.take(D + P);
         for (size_t i = 0; i < windows.size(); i++) {
@@ -293,6 +324,7 @@ class Bank : public Node {
             for (size_t i = 0; i < V; i++) state[b + p * V + i] /= square;
             state[error + p] /= square;
         }
+        span.rescale(state, units);
         for (size_t i = 0; i < windows.size(); i++)
             rescale_window(state + windows[i].state, windows[i].T, D, P, units, [&](int t) {
                 return std::any_of(members.begin(), members.end(), [&](const Member &m) {
@@ -317,6 +349,7 @@ class Bank : public Node {
         }
         refuse_unless(total > 0.0, "weights", "not all 0");
         refuse_unless(state[errors] >= 0.0 && state[errors] <= TWIN_MEMORY, "count", "in [0, 100]");
+        span.check(state);
         for (const Member &m : members)
             if (m.shares) m.shares->check_on(state + m.state, state + windows[m.window].state);
             else m.node->check(state + m.state);

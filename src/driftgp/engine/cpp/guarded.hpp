@@ -12,11 +12,11 @@ class Guarded : public Transparent {
     static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
     static constexpr double PACE = 0.02, LARGEST = 1e40, SMALLEST = 1e-140;
-    static constexpr int SUSPECT = 20;
+    static constexpr int SUSPECT = 20, OFTEN = 2;
     const double reach;
     size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;
     size_t step = 0, moved = 0, returned = 0;
-    size_t X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0;
+    size_t X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0, anew = 0;
     size_t held_size = 0;
 
     static double bounded(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
@@ -122,7 +122,9 @@ class Guarded : public Transparent {
         count = 0;
         bool any = false;
         for (int p = 0; p < P; p++) any |= useless(state, p, memory);
-        if (any) start_anew(state, memory);
+        int64_t before = whole(state, anew + OFTEN - 1);
+        bool often = before > 0 && whole(state, seen) - before < CALM;
+        if (any && !often) start_anew(state, memory);
     }
     // Forgets all but the samples of the trial.
     void start_anew(double *state, Memory &memory) const {
@@ -130,7 +132,8 @@ class Guarded : public Transparent {
         std::fill_n(state + inner, held_size, 0.0);
         held->start(state + inner, state + X, state + y, SUSPECT, memory);
         for (int p = 0; p < P; p++) whole(state, beyond + p) = 0, state[error_beyond + p] = 0.0;
-        whole(state, restarts)++;
+        for (int i = OFTEN - 1; i > 0; i--) whole(state, anew + i) = int64_t(whole(state, anew + i - 1));
+        whole(state, anew) = int64_t(whole(state, seen)), whole(state, restarts)++;
     }
 
   public:
@@ -147,6 +150,7 @@ class Guarded : public Transparent {
         X = state.floats("X", size_t(SUSPECT) * D) - start, y = state.floats("y", size_t(SUSPECT) * P) - start;
         error = state.floats("error", size_t(SUSPECT) * P) - start, suspect = state.wholes("suspect") - start;
         usual = state.floats("usual", P) - start, restarts = state.wholes("restarts") - start;
+        anew = state.wholes("anew", OFTEN) - start;
         declare_held(state, start);
         held_size = state.size - start - inner;
     }
@@ -205,6 +209,7 @@ class Guarded : public Transparent {
         refuse_unless_counts(state, moved, 1, "moved");
         refuse_unless_counts(state, returned, 1, "returned");
         refuse_unless_counts(state, restarts, 1, "restarts");
+        refuse_unless_counts(state, anew, OFTEN, "anew");
         refuse_unless(whole(state, suspect) >= 0 && whole(state, suspect) < SUSPECT, "suspect", "a number of samples");
         for (int p = 0; p < P; p++)
             refuse_unless(whole(state, beyond + p) >= -1 && whole(state, beyond + p) <= 1, "beyond", "-1, 0 or 1");

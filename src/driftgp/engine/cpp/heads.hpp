@@ -23,7 +23,7 @@ static inline void unpack(const double *triangle, int F, int ld, double *A) {
 
 class Heads {
     static constexpr double NOISE_MEMORY = 100.0, GROWTH = 1e4;  // as in heads.py
-    const bool leak;
+    const bool leak, unit;
     int F = 0, P = 0;
     size_t C = 0, g = 0, gain = 0, keep = 0, w = 0, noise = 0, errors = 0;
 
@@ -84,7 +84,7 @@ class Heads {
   public:
     std::vector<double> rates;
 
-    explicit Heads(bool leak) : leak(leak) {}
+    Heads(bool leak, bool unit) : leak(leak), unit(unit) {}
     void read(driftgp::Settings &settings) {
         rates = settings.numbers("forgetting", 64, 0.5, 1.0);
         if (rates.empty()) throw std::invalid_argument("forgetting must have a rate");
@@ -140,12 +140,13 @@ class Heads {
             s += phi[i] * (row[0] * phi[i] + 2.0 * rest);
             along += last[i] * phi[i], length += phi[i] * phi[i];
         }
-        s = std::min(std::max((s - state[gain + h] * along * along) / state[keep + h], 0.0), length / q);
+        s = std::max((s - state[gain + h] * along * along) / state[keep + h], 0.0);
         const double *weights = state + w + size_t(h) * F * P;
         for (int p = 0; p < P; p++) {
             double mean = 0.0, variance = state[noise + size_t(h) * P + p];
             for (int i = 0; i < F; i++) mean += weights[size_t(i) * P + p] * phi[i];
-            made[p] = mean, made[P + p] = std::max(variance * (1.0 + s), LEAST_VARIANCE);
+            double most = length / (unit ? std::max(q, variance) : q);
+            made[p] = mean, made[P + p] = std::max(variance * (1.0 + std::min(s, most)), LEAST_VARIANCE);
             made[2 * P + p] = std::max(variance, LEAST_VARIANCE);
         }
     }

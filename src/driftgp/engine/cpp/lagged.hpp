@@ -20,7 +20,7 @@ class Lagged : public Node {
     }
 
   public:
-    Lagged(const driftgp::Part &part, int inputs, int outputs) : heads(true) {
+    Lagged(const driftgp::Part &part, int inputs, int outputs) : heads(true, false) {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
         lags = int(settings.whole("lags", 0, MOST)), ridge = settings.positive("ridge");

@@ -99,13 +99,13 @@ class Mixture {
         for (size_t k = 0; k < K; k++) sum += weights[k] * normal_cdf(sign * (y - mean(k)) / std::sqrt(variance(k)));
         return sum;
     }
-    // log Σ_k w_k exp(value(k))
+    // log Σ_k w_k exp(value(k)); a member without a weight is not to hide the others
     template <class Value>
     double log_sum(Value value) const {
         double top = -INFINITE, sum = 0.0;
-        for (size_t k = 0; k < K; k++) top = std::fmax(top, value(k));
+        for (size_t k = 0; k < K; k++) top = weights[k] > 0.0 ? std::fmax(top, value(k)) : top;
         if (!std::isfinite(top)) top = 0.0;
-        for (size_t k = 0; k < K; k++) sum += weights[k] * std::exp(value(k) - top);
+        for (size_t k = 0; k < K; k++) sum += weights[k] > 0.0 ? weights[k] * std::exp(value(k) - top) : 0.0;
         return std::log(sum) + top;
     }
     double far_score(double y, double sign) const {
