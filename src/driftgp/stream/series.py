@@ -436,6 +436,7 @@ class Series:
         """The same series with first rows and a state of its own, to be changed while this one stays as it is."""
         other = self.moved(self.owner)
         other.buffer = None if self.buffer is None else self.buffer.copy()
+        other.waiting = dict(self.waiting)
         return other
 
     def leave(self) -> None:
