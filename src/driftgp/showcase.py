@@ -45,8 +45,7 @@ def bikes(report: Report | None = None, rows: int | None = None) -> Shown:
     >>> [line.method for line in shown.found.lines]
     ['driftgp', 'seasonal naive', 'persistence']
     """
-    names = (*WEATHER, *KNOWN)
-    stream = bike_sharing_stream(features=names)
+    stream = bike_sharing_stream(features=(*WEATHER, *KNOWN))
     assert stream.times is not None  # noqa: S101 (hours have times)
     X, y, times = stream.X[:rows], stream.y[:rows], stream.times[:rows]
     names = ("time", "bikes", *WEATHER, *KNOWN)

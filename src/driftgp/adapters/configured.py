@@ -118,8 +118,8 @@ class Configured:
         with files.damage(path):
             estimator = cls(**stored.settings)
             stream = stored.stream
-            online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()).streams)  # noqa: SLF001
-            estimator._restore(stored.fitted, online)  # noqa: SLF001
+            online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()).streams)
+            estimator._restore(stored.fitted, online)
         return estimator
 
     def _learned(self) -> tuple[Any, Online | None]:

@@ -368,8 +368,8 @@ class Streams:
     ) -> list[list[Part]]:
         """Have some series predict and learn their rows, and know what they then know.
 
-        Where a state is not all that changes, a series is learned on a copy, which takes its place in one step: whatever
-        is raised before that, nothing has changed.
+        Where a state is not all that changes, a series is learned on a copy, which takes its place in one step:
+        whatever is raised before that, nothing has changed.
         """
         olds = [self.series.get(key) for key, _ in prepared]
         series = [self._to_change(old, len(own.rows)) for old, (_, own) in zip(olds, prepared, strict=True)]
