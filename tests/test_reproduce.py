@@ -1,4 +1,4 @@
-"""`driftgp reproduce`: that it stops and goes on, keeps to what it was asked, and says all that it knows."""
+"""`python -m experiments`: that it stops and goes on, keeps to what it was asked, and says all that it knows."""
 
 import gzip
 import json
@@ -10,17 +10,19 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from driftgp import AGP, cli
-from driftgp.data import ZONES, toy_stream
+from driftgp import AGP
+from driftgp.data import toy_stream
 from driftgp.engine.reference import ReferenceEngine
 from driftgp.members import Persistence
-from driftgp.paper import batch, methods, order, published, report, reproduce, store, summary
-from driftgp.paper.batch import Case, Meter
-from driftgp.paper.experiment import Experiment
-from driftgp.paper.load import Load
-from driftgp.paper.sales import Sales
-from driftgp.paper.tasks import Method, Selection, Task, per_output
-from driftgp.paper.toy import Toy, toy_tasks
+from experiments import batch, methods, order, published, report, reproduce, store, summary
+from experiments.__main__ import app
+from experiments.batch import Case, Meter
+from experiments.data import ZONES
+from experiments.experiment import Experiment
+from experiments.load import Load
+from experiments.sales import Sales
+from experiments.tasks import Method, Selection, Task, per_output
+from experiments.toy import Toy, toy_tasks
 from tests import without_jax
 from tests.data_files import real_data
 
@@ -35,7 +37,7 @@ def _own_folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli.app, ["reproduce", *arguments])
+    return CliRunner().invoke(app, list(arguments))
 
 
 def plan(tmp_path, seeds=6, method=NAIVE):
@@ -207,7 +209,7 @@ def test_load_of_chosen_zones_and_hours(tmp_path):
 
 def test_a_missing_file_is_asked_for():
     with pytest.raises(FileNotFoundError, match=r"--data.*DRIFTGP_DATA"):
-        CliRunner().invoke(cli.app, ["reproduce", "sales", "--methods", "persistence"], catch_exceptions=False)
+        CliRunner().invoke(app, ["sales", "--methods", "persistence"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def test_a_missing_file_is_asked_for():
 )
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        CliRunner().invoke(cli.app, ["reproduce", *arguments], catch_exceptions=False)
+        CliRunner().invoke(app, list(arguments), catch_exceptions=False)
 
 
 # ---- summing up and reporting --------------------------------------------------------------------------------------
@@ -338,7 +340,7 @@ def _no_jax(monkeypatch):
 def test_without_jax_one_sentence_says_what_to_install_before_anything_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(batch, "run", lambda *_, **__: pytest.fail("ran"))
     with pytest.raises(ValueError, match=r'needs .*: pip install "driftgp\[rivals\]"'):
-        CliRunner().invoke(cli.app, ["reproduce", "toy", "--seeds", "1"], catch_exceptions=False)
+        CliRunner().invoke(app, ["toy", "--seeds", "1"], catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []
 
 

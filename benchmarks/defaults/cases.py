@@ -10,9 +10,9 @@ from benchmarks.defaults.score import default, follow, follow_from, scores
 from benchmarks.defaults.streams import WARMUP, Stream, long_load, one_hot_load, stream, toys, zones
 from benchmarks.process import peak_bytes
 from driftgp import AGP, Online, prequential
+from driftgp.demo.settings import paper
 from driftgp.evaluate import coverage, mse
 from driftgp.online import LateLabels
-from driftgp.paper.settings import paper
 
 DELAY = 24  # rows from an input to its label
 TIMED = ("metro", "bikes", "CT", "air", "appliances")

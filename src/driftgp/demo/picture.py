@@ -9,10 +9,10 @@ import numpy as np
 from driftgp import evaluate, plots
 from driftgp.agp import AGP
 from driftgp.data import Stream
+from driftgp.demo.table import Method
 from driftgp.evaluate import Run
 from driftgp.members import Persistence
 from driftgp.model import State
-from driftgp.paper.comparison import Method
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

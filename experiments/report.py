@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from driftgp import files, plots
 from driftgp.agp import AGP
 from driftgp.engine import describe
-from driftgp.paper import environment
+from experiments import environment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,11 +4,11 @@ import abc
 from dataclasses import dataclass
 from typing import ClassVar
 
-from driftgp.paper import published, report
-from driftgp.paper.published import Cell
-from driftgp.paper.report import Section, Table
-from driftgp.paper.summary import Results, Summary
-from driftgp.paper.tasks import Method, Selection, Task
+from experiments import published, report
+from experiments.published import Cell
+from experiments.report import Section, Table
+from experiments.summary import Results, Summary
+from experiments.tasks import Method, Selection, Task
 
 PERCENT = "{:.2f}"
 SECONDS = "{:.4g}"

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftgp import evaluate
+from driftgp.demo import measure
 from driftgp.model import Model
-from driftgp.paper import measure
-from driftgp.paper.tasks import Task
 from driftgp.predictions import Prediction
+from experiments.tasks import Task
 
 
 class Case(NamedTuple):

@@ -9,15 +9,15 @@ import polars as pl
 
 from driftgp.data import Stream
 from driftgp.defaults import SHARES, recommended, sheltered, sizes
+from driftgp.demo.settings import Setup
 from driftgp.model import Model
-from driftgp.paper import beyond_streams, methods, report
-from driftgp.paper.beyond_streams import SERIES
-from driftgp.paper.experiment import Experiment
-from driftgp.paper.report import Section, Table
-from driftgp.paper.settings import Setup
-from driftgp.paper.summary import Results, Summary, summarise
-from driftgp.paper.tasks import Method, Task
 from driftgp.wrappers import Bank, Standardize
+from experiments import beyond_streams, methods, report
+from experiments.beyond_streams import SERIES
+from experiments.experiment import Experiment
+from experiments.report import Section, Table
+from experiments.summary import Results, Summary, summarise
+from experiments.tasks import Method, Task
 
 Build = Callable[[Stream], Model]
 DEFAULTS = "driftgp defaults"
@@ -87,7 +87,7 @@ class Beyond(Experiment):
         lines = self.summaries(results)
         return Section(
             title=self.title,
-            command=f"driftgp reproduce beyond --series {','.join(self.series)}",
+            command=f"python -m experiments beyond --series {','.join(self.series)}",
             paragraphs=[SETTING],
             tables=[_table(name, [line for line in lines if line.series == name]) for name in self.series],
         )

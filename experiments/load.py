@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import polars as pl
 
-from driftgp.data import Stream, load_streams
-from driftgp.paper import experiment, figures, methods, order, summary
-from driftgp.paper.experiment import Experiment
-from driftgp.paper.report import Picture, Section, Table
-from driftgp.paper.summary import Results, Summary
-from driftgp.paper.tasks import HOURS, Method, Task
+from driftgp.data import Stream
+from experiments import experiment, figures, methods, order, summary
+from experiments.data import load_streams
+from experiments.experiment import Experiment
+from experiments.report import Picture, Section, Table
+from experiments.summary import Results, Summary
+from experiments.tasks import HOURS, Method, Task
 
 AVERAGE = "average"
 DRAWN = {"CT": "Connecticut", "WCMA": "Western and Central Massachusetts"}
@@ -71,7 +72,7 @@ class Load(Experiment):
         mse = {name: {method: found[name].mse for method, found in lines.items() if name in found} for name in series}
         return Section(
             title=self.title,
-            command=f"driftgp reproduce load{self._options()}",
+            command=f"python -m experiments load{self._options()}",
             paragraphs=[SETTING, CARRIED, DATA, *self._partial(), *self._incomplete(results)],
             tables=[
                 experiment.grid("MSE", "load", lines, series, "mse", "{:.4f}"),

@@ -5,12 +5,12 @@ from typing import Any
 
 from driftgp.agp import AGP
 from driftgp.data import Stream
+from driftgp.demo import settings
+from driftgp.demo.extra import rival
+from driftgp.demo.settings import Setup
 from driftgp.members import Persistence
 from driftgp.model import Model
-from driftgp.paper import settings
-from driftgp.paper.extra import rival
-from driftgp.paper.settings import Setup
-from driftgp.paper.tasks import Method
+from experiments.tasks import Method
 
 HYBRID = 10  # samples from one gradient step of the hybrid to the next, as the paper suggests
 SHARED = "AGP (24 outputs shared)"

@@ -10,12 +10,12 @@ from driftgp.agp import AGP
 from driftgp.data import Stream
 from driftgp.kernels import SE, Linear
 from driftgp.model import Model
-from driftgp.paper.beyond import Beyond, in_shelter
-from driftgp.paper.further import Further
-from driftgp.paper.report import Section
-from driftgp.paper.summary import Results
-from driftgp.paper.tasks import Method
 from driftgp.wrappers import Standardize
+from experiments.beyond import Beyond, in_shelter
+from experiments.further import Further
+from experiments.report import Section
+from experiments.summary import Results
+from experiments.tasks import Method
 
 SHARE = 0.6  # memory 1/(1 − λ) over the window
 SURPRISED = 1.5  # mean of z² that says: the stream has turned
@@ -42,7 +42,7 @@ class Trials(Beyond):
         section = super().section(results)
         return Section(
             title=self.title,
-            command=f"driftgp reproduce trials --series {','.join(self.series)}",
+            command=f"python -m experiments trials --series {','.join(self.series)}",
             paragraphs=[SETTING],
             tables=section.tables,
         )

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from driftgp import checks
 from driftgp.agp import AGP
 from driftgp.data import toy_stream
+from driftgp.demo import settings, table
+from driftgp.demo.extra import rival
+from driftgp.demo.picture import HYBRID
+from driftgp.demo.table import Method, Report
 from driftgp.kernels import SE
 from driftgp.members import LastKMean, Persistence
 from driftgp.model import Model
-from driftgp.paper import comparison, settings
-from driftgp.paper.comparison import Method, Report
-from driftgp.paper.demo import HYBRID
-from driftgp.paper.extra import rival
 
 
 class Entry(NamedTuple):
@@ -90,10 +90,10 @@ def compare(
 ) -> list[dict[str, Any]]:
     """One row a method: method, mse, coverage (± 2 standard deviations) and nlpd, all means over the seeds, and times.
 
-    The rows have the columns of `comparison.Row`; `us_per_step` is what a sample takes when all are handed in at once.
+    The rows have the columns of `table.Row`; `us_per_step` is what a sample takes when all are handed in at once.
     """
     streams = [toy_stream(seed) for seed in seeds]
     if not streams:
         raise ValueError("seeds must name at least one stream; got none")
-    results = comparison.compare(chosen(methods), streams, report or (lambda _: None))
+    results = table.compare(chosen(methods), streams, report or (lambda _: None))
     return [asdict(result.row) for result in results.values()]

@@ -18,9 +18,9 @@ import polars as pl
 from driftgp import files
 from driftgp.engine import engine
 from driftgp.model import Model
-from driftgp.paper import environment
-from driftgp.paper.tasks import Task
 from driftgp.settings_json import portrait
+from experiments import environment
+from experiments.tasks import Task
 
 SCHEMA: dict[str, Any] = {
     "key": pl.String,

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from driftgp.data import ZONES, Stream, bike_sharing_stream, load_streams, online_retail_stream, store_sales_stream
+from driftgp.data import Stream, bike_sharing_stream
 from driftgp.data.locate import Location
 from driftgp.data.stream import Floats
-from driftgp.paper.tasks import Selection, Task
-from driftgp.paper.toy import toy_tasks
+from experiments.data import ZONES, load_streams, online_retail_stream, store_sales_stream
+from experiments.tasks import Selection, Task
+from experiments.toy import toy_tasks
 
 CALENDAR = " calendar"  # behind the name of a zone: with the calendar among the inputs
 SERIES = ("toy", *ZONES, *(zone + CALENDAR for zone in ZONES), "SS", "OR", "bikes")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
-from driftgp.paper import published
+from experiments import published
 
 CLEAR = 1.05  # one MSE this many times the other: closer ones have no order
 

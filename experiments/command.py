@@ -1,4 +1,4 @@
-"""`driftgp reproduce`."""
+"""The command line of the experiments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from driftgp.cli import console
 from driftgp.cli.console import Column
 
 if TYPE_CHECKING:
-    from driftgp.paper.report import Section
-    from driftgp.paper.reproduce import Plan
-    from driftgp.paper.summary import Summary
+    from experiments.report import Section
+    from experiments.reproduce import Plan
+    from experiments.summary import Summary
 
 COLUMNS = (
     Column("experiment", "experiment"),
@@ -92,8 +92,8 @@ def reproduce(
     """
     chosen_zones, chosen_hours = _zones(zones), _numbers("hours", hours, 1, 24) if hours else None
     chosen_seeds, names, chosen_series = _seeds(seeds), _names(methods), _series(what, series)
-    from driftgp.paper import environment, reproduce
-    from driftgp.paper.tasks import HOURS, Selection
+    from experiments import environment, reproduce
+    from experiments.tasks import HOURS, Selection
 
     selection = Selection(chosen_seeds, chosen_zones, chosen_hours or HOURS, data, chosen_series)
     experiments = reproduce.chosen(what.value, selection, names)
@@ -132,7 +132,7 @@ def _show(lines: list[Summary], as_json: bool) -> None:
 
 
 def _write(sections: list[Section], output: Path, markdown: Path | None, name: str) -> None:
-    from driftgp.paper import report
+    from experiments import report
 
     heading = report.BEYOND if name in _REPORTS.values() else report.PAPER
     markdown = markdown or output / f"{name}.md"
@@ -193,7 +193,7 @@ def _series(what: What, options: list[str] | None) -> tuple[str, ...] | None:
         raise ValueError(
             f"series are those of beyond and trials; {what.value} has seeds, zones or hours; got {options!r}"
         )
-    from driftgp.paper.beyond_streams import SERIES
+    from experiments.beyond_streams import SERIES
 
     known = {name.casefold(): name for name in SERIES}
     for name in names:
@@ -203,7 +203,7 @@ def _series(what: What, options: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _zones(text: str | None) -> tuple[str, ...]:
-    from driftgp.data import ZONES
+    from experiments.data import ZONES
 
     if text is None:
         return tuple(ZONES)

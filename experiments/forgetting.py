@@ -6,12 +6,13 @@ import polars as pl
 from driftgp.agp import AGP
 from driftgp.data import toy_times
 from driftgp.data.toy import WARMUP
-from driftgp.paper import experiment, figures, report, settings, summary
-from driftgp.paper.experiment import Experiment
-from driftgp.paper.report import Picture, Section, Table
-from driftgp.paper.summary import Results, Summary
-from driftgp.paper.tasks import Method, Task
-from driftgp.paper.toy import squared_errors, toy_tasks
+from driftgp.demo import settings
+from experiments import experiment, figures, report, summary
+from experiments.experiment import Experiment
+from experiments.report import Picture, Section, Table
+from experiments.summary import Results, Summary
+from experiments.tasks import Method, Task
+from experiments.toy import squared_errors, toy_tasks
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 3.0, 4.0, 4.5, 5.0)
 AROUND = (2.5, 4.0)  # the change at t = 3, as the paper shows it
@@ -63,7 +64,7 @@ class Forgetting(Experiment):
         figure = figures.forgetting(times, errors, {v: _factor(v) for v in errors})
         return Section(
             title=self.title,
-            command=f"driftgp reproduce lambda --seeds {seeds}",
+            command=f"python -m experiments lambda --seeds {seeds}",
             paragraphs=[f"AGP on the toy stream with λ^T = 10^(−v), all else as above; seeds {seeds}. {FINDING}"],
             tables=[_table(self.summaries(results), results)],
             pictures=[Picture("toy-forgetting", caption, figure)] if errors else [],

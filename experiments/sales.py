@@ -1,12 +1,12 @@
 """Sales: seven previous days → the next day, for Store Sales (SS) and Online Retail (OR)."""
 
-from driftgp.data import online_retail_stream, store_sales_stream
-from driftgp.paper import experiment, methods, order, summary
-from driftgp.paper.experiment import Experiment
-from driftgp.paper.load import CARRIED
-from driftgp.paper.report import Section, Table
-from driftgp.paper.summary import Results, Summary
-from driftgp.paper.tasks import Method, Task
+from experiments import experiment, methods, order, summary
+from experiments.data import online_retail_stream, store_sales_stream
+from experiments.experiment import Experiment
+from experiments.load import CARRIED
+from experiments.report import Section, Table
+from experiments.summary import Results, Summary
+from experiments.tasks import Method, Task
 
 SERIES = ["SS", "OR"]
 SETTING = (
@@ -43,7 +43,7 @@ class Sales(Experiment):
         mse = {name: {method: found[name].mse for method, found in lines.items() if name in found} for name in SERIES}
         return Section(
             title=self.title,
-            command="driftgp reproduce sales",
+            command="python -m experiments sales",
             paragraphs=[SETTING, CARRIED, DATA],
             tables=[
                 experiment.grid("MSE", "sales", lines, SERIES, "mse", "{:.4f}"),

@@ -5,12 +5,12 @@ import polars as pl
 
 from driftgp.data import toy_signal, toy_stream
 from driftgp.data.toy import WARMUP
-from driftgp.paper import experiment, figures, methods, order, published, report, summary
-from driftgp.paper.experiment import Experiment
-from driftgp.paper.figures import Band
-from driftgp.paper.report import Picture, Section, Table
-from driftgp.paper.summary import Results, Summary
-from driftgp.paper.tasks import Method, Task
+from experiments import experiment, figures, methods, order, published, report, summary
+from experiments.experiment import Experiment
+from experiments.figures import Band
+from experiments.report import Picture, Section, Table
+from experiments.summary import Results, Summary
+from experiments.tasks import Method, Task
 
 NOISE = 0.04
 SETTING = (
@@ -55,7 +55,7 @@ class Toy(Experiment):
         seeds = experiment.seed_range(self.selection.seeds)
         return Section(
             title=self.title,
-            command=f"driftgp reproduce toy --seeds {seeds}",
+            command=f"python -m experiments toy --seeds {seeds}",
             paragraphs=[
                 SETTING,
                 RIVALS,

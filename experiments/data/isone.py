@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from driftgp.data.clock import HourlyRows, whole_days
 from driftgp.data.locate import Location, Source, find
-from driftgp.data.stream import Daily, Times
+from driftgp.data.stream import Times
+from experiments.data.clock import HourlyRows, whole_days
+from experiments.data.daily import Daily
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
     from driftgp.data.tables import Table

@@ -8,9 +8,9 @@ import numpy as np
 
 from driftgp import evaluate
 from driftgp.data import Stream
+from driftgp.demo import measure
 from driftgp.evaluate import Run
 from driftgp.model import Model
-from driftgp.paper import measure
 
 Report = Callable[[str], None]
 

@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 
-from driftgp.data.isone import ISONE, ZONES, read_isone
 from driftgp.data.locate import Location, Source
-from driftgp.data.sales import read_online_retail, read_store_sales
-from driftgp.data.stream import Daily, Floats, Stream
+from driftgp.data.stream import Floats, Stream
+from experiments.data.daily import Daily
+from experiments.data.isone import ISONE, ZONES, read_isone
+from experiments.data.sales import read_online_retail, read_store_sales
 
 WARMUP = 90
 LAGS = 7

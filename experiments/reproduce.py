@@ -7,16 +7,16 @@ from typing import Any
 import polars as pl
 
 from driftgp.model import Model
-from driftgp.paper import batch, store
-from driftgp.paper.batch import Case
-from driftgp.paper.beyond import Beyond
-from driftgp.paper.experiment import Experiment
-from driftgp.paper.forgetting import Forgetting
-from driftgp.paper.load import Load
-from driftgp.paper.sales import Sales
-from driftgp.paper.tasks import Method, Selection, Task, per_output
-from driftgp.paper.toy import Toy
-from driftgp.paper.trials import Trials
+from experiments import batch, store
+from experiments.batch import Case
+from experiments.beyond import Beyond
+from experiments.experiment import Experiment
+from experiments.forgetting import Forgetting
+from experiments.load import Load
+from experiments.sales import Sales
+from experiments.tasks import Method, Selection, Task, per_output
+from experiments.toy import Toy
+from experiments.trials import Trials
 
 EXPERIMENTS: dict[str, type[Experiment]] = {kind.name: kind for kind in (Toy, Forgetting, Load, Sales, Beyond, Trials)}
 PAPER = (Toy, Forgetting, Load, Sales)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftgp.data.locate import Location, Source, find
-from driftgp.data.stream import Daily, Floats, Times
+from driftgp.data.stream import Floats, Times
+from experiments.data.daily import Daily
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
     from driftgp.data.tables import Table

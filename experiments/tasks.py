@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from driftgp.data import ZONES, Stream
+from driftgp.data import Stream
 from driftgp.data.locate import Location
 from driftgp.model import Model
+from experiments.data import ZONES
 
 SEEDS = tuple(range(1000))
 HOURS = tuple(range(1, 25))
