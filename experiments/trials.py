@@ -21,7 +21,7 @@ SHARE = 0.6  # memory 1/(1 − λ) over the window
 SURPRISED = 1.5  # mean of z² that says: the stream has turned
 SETTING = (
     f"One model of the defaults' bank, that with a memory of {SHARE} windows, not calibrated; in each row one thing is "
-    "changed. The defaults take natural steps, g / (n/2 + prior⁻²) and at most 0.2 in each logarithm; the published "
+    "changed. The defaults take scaled steps, g / (n/2 + prior⁻²) and at most 0.2 in each logarithm; the published "
     "step is 0.05 in the direction of the gradient's sign."
 )
 Build = Callable[[Stream], Model]
@@ -57,9 +57,9 @@ def _changes() -> dict[str, Build]:
     """Steps first, then what is learned, then sizes."""
     return {
         "defaults": _with(),
-        "natural steps of at most 0.05": _with(rate=0.05),
-        "two natural steps": _with(iterations=2),
-        "a natural step every 10 samples": _with(learn_every=10),
+        "scaled steps of at most 0.05": _with(rate=0.05),
+        "two scaled steps": _with(iterations=2),
+        "a scaled step every 10 samples": _with(learn_every=10),
         "no steps": _with(learn_every=0),
         "published steps": _with(**_PUBLISHED),
         "published steps of 0.02": _with(**_PUBLISHED | {"rate": 0.02}),

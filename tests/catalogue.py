@@ -55,7 +55,7 @@ CATALOGUE: dict[str, Entry] = {
     "fast-AGP": Entry(lambda: FastAGP(kernel=Matern32([0.5, 0.8]), **SMALL)),
     "hybrid": Entry(lambda: AGP(SE(0.5), learn_every=3, relevance="cholesky", **SMALL)),
     "AGP with Adam carried along": Entry(lambda: AGP(SE(0.5), step="carried", **SMALL)),
-    "AGP with natural steps": Entry(lambda: AGP(SE(0.5) * Periodic(2.0), step="natural", prior=3.0, **SMALL)),
+    "AGP with scaled steps": Entry(lambda: AGP(SE(0.5) * Periodic(2.0), step="scaled", prior=3.0, **SMALL)),
     "windowless fast-AGP": Entry(
         lambda: FastAGP(kernel=SE(0.5), **SMALL | {"window": None}, forgetting=0.9, inducing_inputs=CORNERS)
     ),

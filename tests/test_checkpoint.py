@@ -235,7 +235,7 @@ def test_under_25_kB_at_20_points_90_samples_24_inputs(learn_every):
 
 def test_what_follows_is_not_stored_where_it_follows_exactly():
     """The usual case: a step with a gradient ends with the computation that `complete` repeats."""
-    model = Standardize(Bank([AGP(inducing=20, step="natural", forgetting=rate) for rate in (0.9, 0.99)]), adapt=0.99)
+    model = Standardize(Bank([AGP(inducing=20, step="scaled", forgetting=rate) for rate in (0.9, 0.99)]), adapt=0.99)
     state = model.update(model.init(X[:0], Y[:0]), X[:3], Y[:3])
     parts = Essence(model, state.layout)
     assert not parts.cut(state.record).difference.any()

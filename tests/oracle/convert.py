@@ -27,11 +27,11 @@ class Gone(Exception):
 
 
 def old_agp(*args: Any, natural: float | None = None, restart: bool = True, **options: Any) -> AGP:
-    """AGP by the settings of 0.1: natural=1.0 is step="natural" now; restart=False has no successor."""
+    """AGP by the settings of 0.1: natural=1.0 is step="scaled" now; restart=False has no successor."""
     if not restart:
         raise Gone("restart=False, which carried the averages of the newest point's place along with the others")
     if natural is not None:
-        options = {"rate": 0.05} | options | {"step": "natural"}
+        options = {"rate": 0.05} | options | {"step": "scaled"}
     return AGP(*args, **options)
 
 

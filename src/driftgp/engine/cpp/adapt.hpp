@@ -44,10 +44,10 @@ inline void Work::renew() {
     }
 }
 
-// Steps uphill in the logarithms of the parameters and, unless they are natural, in the newest point.
+// Steps uphill in the logarithms of the parameters and, unless they are scaled, in the newest point.
 inline void Work::climb() {
     int count = rules.parameters(), H = rules.formula.parameters;
-    bool moving = rules.step != NATURAL;
+    bool moving = rules.step != SCALED;
     double *gradient = memory.zeros(count + D), *last = state.U + size_t(m - 1) * D;
     Adam carried(state.adam_mean, state.adam_square, *state.adam_steps), fresh(count, memory), newest(D, memory);
     Adam &adam = rules.step == CARRIED ? carried : fresh;
