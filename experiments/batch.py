@@ -72,24 +72,27 @@ def compile_ahead(cases: Sequence[Case]) -> None:
         stream = case.task.stream
         shape = type(case.model), stream.X.shape, stream.y.shape, stream.warmup
         if shape not in seen and case.model.engine(*case.task.sizes) is not None:
-            _follow(case)
+            _follow(case, Meter())
         seen.add(shape)
 
 
-def _follow(case: Case) -> Prediction:
-    """Warm up, then predict and learn, sample after sample."""
-    state = measure.warm_up(case.model, case.task.stream)
-    return measure.follow(case.model, state, case.task.stream).prediction
+def _follow(case: Case, meter: "Meter") -> tuple[Prediction, float, float]:
+    """Warm up, then predict and learn, sample after sample: the predictions, and the seconds of both parts."""
+    with meter.measure() as warm_up:
+        state = measure.warm_up(case.model, case.task.stream)
+    with meter.measure() as online:
+        prediction = measure.follow(case.model, state, case.task.stream).prediction
+    return prediction, warm_up[0], online[0]
 
 
 def _rows(case: Case, meter: "Meter") -> list[Row]:
     task = case.task
-    with meter.measure() as spent:
-        prediction = _follow(case)
+    prediction, warm_up, online = _follow(case, meter)
     y = task.stream.y[task.stream.warmup :]
-    single = y.ndim == 1
+    single, shared = y.ndim == 1, len(task.outputs)
     return [
-        {"key": case.key, "series": task.series, "output": output, "seconds": spent[0] / len(task.outputs)}
+        {"key": case.key, "series": task.series, "output": output}
+        | {"seconds": online / shared, "warmup_seconds": warm_up / shared}
         | _result(*((prediction, y) if single else (prediction.output(i), y[:, i])))
         for i, output in enumerate(task.outputs)
     ]

@@ -37,13 +37,14 @@ SCHEMA: dict[str, Any] = {
     "coverage_99": pl.Float64,
     "width": pl.Float64,
     "crps": pl.Float64,
+    "warmup_seconds": pl.Float64,
     "y": pl.List(pl.Float32),
     "mean": pl.List(pl.Float32),
     "std": pl.List(pl.Float32),
 }
 
 # Columns that results of earlier days lack; there they are empty.
-LATER = ("coverage_50", "coverage_80", "coverage_95", "coverage_99", "width", "crps")
+LATER = ("coverage_50", "coverage_80", "coverage_95", "coverage_99", "width", "crps", "warmup_seconds")
 
 
 def keys(model: Model) -> Callable[[Task], str]:

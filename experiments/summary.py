@@ -20,7 +20,7 @@ class Summary:
     coverage: float  # share of samples within mean ± 2 standard deviations
     mape: float  # per cent
     nlpd: float
-    seconds: float  # of CPU for one series: the warm-up, and predicting and learning from all its samples
+    seconds: float  # of CPU for one series: predicting and learning from all its samples after the warm-up
     runs: int  # how many the means are over
     failed: int = 0  # runs left out because a prediction was not finite
     error: float = float("nan")  # standard error of the MSE over the runs

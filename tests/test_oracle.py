@@ -9,7 +9,8 @@ rounding grows along a run.
 Deliberate differences:
 - The derivative of a Matérn ½ kernel with a lengthscale per input was wrong in 0.1 where two points coincide (against
   finite differences of the bound: test_bound.py has them).
-- `restart=False` is gone; Adam's averages that are carried along are those of the hyperparameters, from the warm-up on.
+- `restart=False` is gone; Adam's averages that are carried along are those of the hyperparameters, from the warm-up on,
+  and the newest inducing point then stays at its sample.
 - With `learn_inducing` and a kernel whose variance differs from place to place, the jitter's own dependence on the
   inducing inputs is left out of the gradient.
 - Free slots of Kuu's factor hold zeros instead of the identity; a repair is counted for each output by itself.

@@ -50,8 +50,8 @@ class AGP(Windowed):
         iterations: gradient steps each time.
         step: the gradient step. "fresh" starts Adam afresh at every sample, as the authors' latest code does. "carried"
             goes on with Adam's averages from the warm-up, as the authors' notebooks do. "scaled" is
-            g / (n/2 + prior⁻²) in each logarithm, for its gradient g and n = Σw, and `rate` at most; the newest
-            inducing point then stays at its sample.
+            g / (n/2 + prior⁻²) in each logarithm, for its gradient g and n = Σw, and `rate` at most. Only a fresh step
+            moves the newest inducing point too; with the others it stays at its sample.
         rate: size of the step; 0.05 by default, 0.2 for scaled steps.
         threshold: r_th, the share of the largest relevance below which a point is dropped.
         jitter: added to Kuu, relative to its diagonal.
@@ -340,10 +340,10 @@ class AGP(Windowed):
         state.place(U, self._refresh(state, U, samples))
 
     def _climb(self, state: AGPState, U: np.ndarray, samples: Samples) -> np.ndarray:
-        """Take gradient steps in the hyperparameters and, unless they are scaled, in the newest inducing input."""
+        """Take gradient steps in the hyperparameters and, if they are fresh, in the newest inducing input."""
         carried = self.step == "carried"
         adam = Adam(state.adam_mean, state.adam_square, state.adam_steps) if carried else Adam.begin(self._free(state))
-        newest = Adam.begin(U.shape[1])  # a parameter that did not exist before
+        newest = Adam.begin(U.shape[1])
         for _ in range(self.iterations):
             slope = self._objective(state).slope(state.theta, state.noise, U, samples)
             if slope is None:
@@ -354,9 +354,10 @@ class AGP(Windowed):
                 self._move(state, scaled_step(slope.hyperparameters, information, self.rate))
                 continue
             move, adam = adam.step(slope.hyperparameters, self.rate)
-            shift, newest = newest.step(slope.inputs(slice(-1, None))[0], self.rate)
             self._move(state, move)
-            U = np.vstack([U[:-1], U[-1] + shift])
+            if not carried:  # the notebooks' optimiser, made before the stream, does not know a point that comes later
+                shift, newest = newest.step(slope.inputs(slice(-1, None))[0], self.rate)
+                U = np.vstack([U[:-1], U[-1] + shift])
         if carried:
             self._keep(state, adam)
         return U
