@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import warnings
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -296,7 +296,14 @@ class Online:
         if rows.y is not None:
             self._known = None
         made = self._engine.run(self._stack, _FIRST, np.array([len(rows.X)]), *rows)
-        return Forecast(self._model, made, self._flat, self._engine.solve)
+        return Forecast(self._model, made, self._flat, self._engine.solve, self._joint(rows))
+
+    def _joint(self, rows: Rows) -> Callable[[], np.ndarray] | None:
+        """The covariance of rows that were only predicted, by what is known now and may be more later."""
+        if rows.y is not None or self._state is None:
+            return None
+        model, known = self._model, self._state.copy()
+        return lambda: model.joint(known.view, rows.X)
 
     # ---- the first rows ----------------------------------------------------------------------------------------------
 
