@@ -14,6 +14,7 @@ import numpy as np
 
 from driftgp import evaluate
 from driftgp.demo import measure
+from driftgp.evaluate import Run
 from driftgp.model import Model
 from driftgp.predictions import Prediction
 from experiments.tasks import Task
@@ -76,23 +77,25 @@ def compile_ahead(cases: Sequence[Case]) -> None:
         seen.add(shape)
 
 
-def _follow(case: Case, meter: "Meter") -> tuple[Prediction, float, float]:
-    """Warm up, then predict and learn, sample after sample: the predictions, and the seconds of both parts."""
+def _follow(case: Case, meter: "Meter") -> tuple[Run, float, float]:
+    """Warm up, then predict and learn, sample after sample: the run, and the seconds of both parts."""
     with meter.measure() as warm_up:
         state = measure.warm_up(case.model, case.task.stream)
     with meter.measure() as online:
-        prediction = measure.follow(case.model, state, case.task.stream).prediction
-    return prediction, warm_up[0], online[0]
+        run = measure.follow(case.model, state, case.task.stream)
+    return run, warm_up[0], online[0]
 
 
 def _rows(case: Case, meter: "Meter") -> list[Row]:
     task = case.task
-    prediction, warm_up, online = _follow(case, meter)
+    run, warm_up, online = _follow(case, meter)
+    prediction = run.prediction
     y = task.stream.y[task.stream.warmup :]
     single, shared = y.ndim == 1, len(task.outputs)
     return [
         {"key": case.key, "series": task.series, "output": output}
         | {"seconds": online / shared, "warmup_seconds": warm_up / shared}
+        | {"points": measure.inducing_in_use(run.state), "failed": int(getattr(run.state, "failed", 0))}
         | _result(*((prediction, y) if single else (prediction.output(i), y[:, i])))
         for i, output in enumerate(task.outputs)
     ]

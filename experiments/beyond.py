@@ -9,13 +9,13 @@ import polars as pl
 
 from driftgp.data import Stream
 from driftgp.defaults import SHARES, recommended, sheltered, sizes
-from driftgp.demo.settings import Setup
 from driftgp.model import Model
 from driftgp.wrappers import Bank, Standardize
 from experiments import beyond_streams, methods, report
 from experiments.beyond_streams import SERIES
 from experiments.experiment import Experiment
 from experiments.report import Section, Table
+from experiments.settings import Which
 from experiments.summary import Results, Summary, summarise
 from experiments.tasks import Method, Task
 
@@ -59,9 +59,8 @@ class Beyond(Experiment):
 
     def methods(self) -> list[Method]:
         """The defaults, the bank and its members, and all methods of the paper's tables."""
-        known = {method.name: method for method in methods.methods("load")}
-        for name in (methods.SHARED, methods.FRESH):  # the toy has none
-            known.pop(name)
+        tables = [*methods.published("load"), *methods.ours("load")]
+        known = {method.name: method for method in tables if method.name not in (methods.SHARED, methods.DEFAULT)}
         return [
             Method(DEFAULTS, _defaults, fitted=True),
             Method(BANK, _bank, fitted=True),
@@ -159,12 +158,11 @@ def _by_stream(name: str) -> Build:
     """The method of this name with the settings of the paper's experiment on such a stream."""
 
     def build(stream: Stream) -> Model:
-        return next(method for method in methods.methods(_setup(stream)) if method.name == name).build(stream)
+        return next(method for method in methods.methods(_which(stream)) if method.name == name).build(stream)
 
     return build
 
 
-def _setup(stream: Stream) -> Setup:
-    if stream.name == "toy":
-        return "toy"
-    return "load" if stream.unit == "GW" else "sales"
+def _which(stream: Stream) -> Which:
+    """Settings of load and sales differ in nothing but WISKI's maps."""
+    return "toy" if stream.name == "toy" else "load"

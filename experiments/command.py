@@ -16,6 +16,7 @@ from driftgp.cli.console import Column
 if TYPE_CHECKING:
     from experiments.report import Section
     from experiments.reproduce import Plan
+    from experiments.settings import Setup
     from experiments.summary import Summary
 
 COLUMNS = (
@@ -69,6 +70,13 @@ def reproduce(
         list[str] | None,
         typer.Option(help='Series of beyond: "toy,CT,CT calendar,SS,OR,bikes".', show_default="all"),
     ] = None,
+    setup: Annotated[
+        str | None,
+        typer.Option(
+            help="printed: by the paper's text; published: by the authors' notebooks; ours: what they left out.",
+            show_default="all three",
+        ),
+    ] = None,
     methods: Annotated[
         list[str] | None, typer.Option(help="Names, with commas between them: AGP,fast-AGP.", show_default="all")
     ] = None,
@@ -92,10 +100,11 @@ def reproduce(
     """
     chosen_zones, chosen_hours = _zones(zones), _numbers("hours", hours, 1, 24) if hours else None
     chosen_seeds, names, chosen_series = _seeds(seeds), _names(methods), _series(what, series)
+    setups = _setups(setup)
     from experiments import environment, reproduce
     from experiments.tasks import HOURS, Selection
 
-    selection = Selection(chosen_seeds, chosen_zones, chosen_hours or HOURS, data, chosen_series)
+    selection = Selection(chosen_seeds, chosen_zones, chosen_hours or HOURS, data, chosen_series, setups)
     experiments = reproduce.chosen(what.value, selection, names)
     plans = {experiment: reproduce.plans(experiment, names, output) for experiment in experiments}
     if minutes > 0:
@@ -183,6 +192,21 @@ def _names(methods: list[str] | None) -> tuple[str, ...] | None:
     if not methods:
         return None
     return tuple(name.strip() for option in methods for name in option.split(",") if name.strip())
+
+
+def _setups(text: str | None) -> tuple[Setup, ...]:
+    """Setups with commas between them.
+
+    >>> _setups("printed, ours")
+    ('printed', 'ours')
+    """
+    from experiments.settings import SETUPS
+
+    asked = SETUPS if text is None else tuple(part.strip().casefold() for part in text.split(","))
+    for name in asked:
+        if name not in SETUPS:
+            raise ValueError(f"setup must be among {', '.join(SETUPS)}; got {name!r}")
+    return tuple(name for name in SETUPS if name in asked)
 
 
 def _series(what: What, options: list[str] | None) -> tuple[str, ...] | None:

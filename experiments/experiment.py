@@ -7,12 +7,11 @@ from typing import ClassVar
 from experiments import published, report
 from experiments.published import Cell
 from experiments.report import Section, Table
-from experiments.summary import Results, Summary
+from experiments.summary import Lines, Results, Summary
 from experiments.tasks import Method, Selection, Task
 
 PERCENT = "{:.2f}"
 SECONDS = "{:.4g}"
-Lines = dict[str, dict[str, Summary]]  # method → series → line
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,9 @@ class Experiment(abc.ABC):
         """The experiment's part of the report."""
 
     def wanted(self, names: tuple[str, ...] | None) -> list[Method]:
-        """Methods of these names (all, if None), whatever their case."""
-        if names is None:
-            return self.methods()
-        folded = {name.casefold() for name in names}
-        return [method for method in self.methods() if method.name.casefold() in folded]
+        """Methods of the setups that were asked for, and of these names (all, if None), whatever their case."""
+        chosen = [method for method in self.methods() if method.setup in self.selection.setups]
+        return chosen if names is None else [method for method in chosen if any(map(method.called, names))]
 
 
 def seed_range(seeds: tuple[int, ...]) -> str:

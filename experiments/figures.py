@@ -102,8 +102,8 @@ def mse_over_time(times: Floats, errors: Mapping[str, Floats], runs: Mapping[str
 
 
 @_styled
-def predictive_panels(times: Floats, y: Floats, forecasts: Mapping[str, Band]) -> Figure:
-    """Draw mean and interval of every method on one stream, a panel each, all on the same axes."""
+def predictive_panels(times: Floats, y: Floats, forecasts: Mapping[str, Band], truth: str = "sample") -> Figure:
+    """Draw mean and interval of every method, a panel each, all on the same axes; `y` is the truth of that name."""
     columns = 2
     rows = -(-len(forecasts) // columns)
     figure, panels = _new(rows, columns, (10.0, 2.3 * rows + 0.6), sharex=True, sharey=True)
@@ -118,7 +118,7 @@ def predictive_panels(times: Floats, y: Floats, forecasts: Mapping[str, Band]) -
             linewidth=0,
             label="± 2 standard deviations",
         )
-        axes.plot(times, y, ".", color=BLACK, markersize=2, label="sample")
+        axes.plot(times, y, ".", color=BLACK, markersize=2, label=truth)
         axes.plot(times, mean, color=colour, linewidth=1.4, label="predicted mean")
         axes.set_title(f"{name}: MSE {np.mean((mean - y) ** 2):.3f}")
     for axes in panels[len(forecasts) :]:
@@ -165,4 +165,41 @@ def mape_by_hour(hours: Sequence[int], zones: Mapping[str, Mapping[str, Floats]]
             xticks=hours[:: max(1, len(hours) // 8)],
         )
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
+    return figure
+
+
+@_styled
+def traces(times: Floats, curves: Mapping[str, Floats]) -> Figure:
+    """Draw quantities over time, a panel each."""
+    figure, panels = _new(len(curves), 1, (9.0, 1.7 * len(curves)), sharex=True)
+    for axes, (name, values) in zip(panels, curves.items(), strict=True):
+        axes.plot(times, values, color=BLUE, linewidth=1.4)
+        axes.axvline(3.0, color=GREY, linewidth=0.8, linestyle="--")
+        axes.set_ylabel(name)
+    panels[0].text(3.0, 0.9, " frequency doubles", transform=panels[0].get_xaxis_transform(), fontsize=8, color=GREY)
+    panels[-1].set(xlabel="time t", xlim=(times[0], times[-1]))
+    return figure
+
+
+@_styled
+def inducing(times: Floats, seen: Mapping[str, Any]) -> Figure:
+    """Draw inducing inputs, their number and R_tot/σ² over time, a column for each model's trace."""
+    figure, panels = _new(3, len(seen), (5.2 * len(seen), 7.2), sharex=True, sharey="row")
+    for column, (name, trace) in enumerate(seen.items()):
+        inputs, counts, rest = panels[column], panels[column + len(seen)], panels[column + 2 * len(seen)]
+        U = np.asarray(trace.U)[..., 0]  # N×M
+        used = np.arange(U.shape[1]) < np.asarray(trace.points)[:, None]
+        inputs.plot(times, np.where(used, U, np.nan), ".", color=BLUE, markersize=1.5)
+        inputs.plot(times, times, color=GREY, linewidth=0.8)
+        inputs.set_title(name)
+        counts.step(times, trace.points, color=BLACK, linewidth=1.0)
+        noise = np.asarray(trace.noise)[:, 0]
+        rest.plot(times, np.asarray(trace.R_tot) / noise, color=VERMILION, linewidth=1.2, label="R_tot/σ²")
+        rest.plot(times, np.asarray(trace.R_threshold), color=GREY, linestyle="--", linewidth=1.0, label="κ/T")
+        rest.set(yscale="log", xlabel="time t", xlim=(times[0], times[-1]))
+    for axes, label in zip(
+        panels[:: len(seen)], ("inducing inputs", "points in use", "R_tot/σ² (log scale)"), strict=True
+    ):
+        axes.set_ylabel(label)
+    panels[-1].legend(loc="upper right", fontsize=8)
     return figure

@@ -23,8 +23,8 @@ _PREFACE = (
     "Every cell has this project's number and then, in brackets, the paper's; a dash stands where the paper has "
     "none. All predictions are one step ahead: predict, score, then learn. Coverage is the share of samples within "
     "two standard deviations of the mean, which the paper calls its 95 % interval. Times are seconds of CPU for one "
-    "series, warm-up included and compilation not; the paper's were measured on another machine, so that only "
-    "ratios compare."
+    "series, predicting and learning after the warm-up, on one thread, compilation not included; the paper's are of "
+    "the updates alone and were measured on another machine, so that only ratios compare."
 )
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }

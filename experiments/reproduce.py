@@ -65,13 +65,10 @@ def chosen(what: str, selection: Selection, names: tuple[str, ...] | None) -> li
     """The experiment of this name, or all of the paper's; a method that none of them has is refused."""
     kinds: Sequence[type[Experiment]] = PAPER if what == "all" else [EXPERIMENTS[what]]
     experiments = [kind(selection) for kind in kinds]
-    known = {
-        method.name
-        for kind in ((EXPERIMENTS[what],) if issubclass(EXPERIMENTS.get(what, Toy), Beyond) else (Toy, Load))
-        for method in kind(selection).methods()
-    }
+    own = (EXPERIMENTS[what],) if issubclass(EXPERIMENTS.get(what, Toy), Beyond) else (Toy, Load, Sales)
+    known = {method.name: method for kind in own for method in kind(selection).methods()}
     for name in names or ():
-        if name.casefold() not in {other.casefold() for other in known}:
+        if not any(method.called(name) for method in known.values()):
             raise ValueError(f"methods must be among {', '.join(sorted(known))}; got {name!r}")
     return experiments
 

@@ -38,13 +38,25 @@ SCHEMA: dict[str, Any] = {
     "width": pl.Float64,
     "crps": pl.Float64,
     "warmup_seconds": pl.Float64,
+    "points": pl.Float64,
+    "failed": pl.Int64,
     "y": pl.List(pl.Float32),
     "mean": pl.List(pl.Float32),
     "std": pl.List(pl.Float32),
 }
 
 # Columns that results of earlier days lack; there they are empty.
-LATER = ("coverage_50", "coverage_80", "coverage_95", "coverage_99", "width", "crps", "warmup_seconds")
+LATER = (
+    "coverage_50",
+    "coverage_80",
+    "coverage_95",
+    "coverage_99",
+    "width",
+    "crps",
+    "warmup_seconds",
+    "points",
+    "failed",
+)
 
 
 def keys(model: Model) -> Callable[[Task], str]:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 Results = Mapping[str, pl.DataFrame]  # method → rows of `store.SCHEMA`
+Lines = dict[str, dict[str, "Summary"]]  # method → series → line
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,13 @@ class Summary:
     nlpd: float
     seconds: float  # of CPU for one series: predicting and learning from all its samples after the warm-up
     runs: int  # how many the means are over
-    failed: int = 0  # runs left out because a prediction was not finite
+    failed: int = 0  # runs left out because a prediction was not finite, or a step failed
     error: float = float("nan")  # standard error of the MSE over the runs
 
 
 def summarise(experiment: str, series: str, method: str, rows: pl.DataFrame) -> Summary | None:
     """One line from some of a method's rows; None where there are none, or none that came through."""
-    sound = rows.filter(pl.all_horizontal(pl.col("mse", "nlpd").is_finite()))
+    sound = rows.filter(pl.all_horizontal(pl.col("mse", "nlpd").is_finite()) & (pl.col("failed").fill_null(0) == 0))
     if sound.is_empty():
         return None
     mse = sound["mse"].to_numpy()
@@ -57,7 +58,7 @@ def by_series(experiment: str, results: Results) -> list[Summary]:
     return [line for line in lines if line is not None]
 
 
-def table(lines: list[Summary]) -> dict[str, dict[str, Summary]]:
+def table(lines: list[Summary]) -> Lines:
     """Look-up of lines: method → series → line, methods in the order in which they come."""
     found: dict[str, dict[str, Summary]] = {}
     for line in lines:

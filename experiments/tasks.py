@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from driftgp.data import Stream
 from driftgp.data.locate import Location
 from driftgp.model import Model
 from experiments.data import ZONES
+from experiments.settings import SETUPS, Setup
 
 SEEDS = tuple(range(1000))
 HOURS = tuple(range(1, 25))
@@ -23,6 +24,7 @@ class Selection:
     hours: tuple[int, ...] = HOURS
     data: Location = None
     series: tuple[str, ...] | None = None
+    setups: tuple[Setup, ...] = SETUPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +63,18 @@ class Method:
     name: str
     build: Callable[[Stream], Model]
     slow: bool = False  # takes about a second a stream, or more
+    setup: Setup = "published"
     shared: bool = False  # one model for all outputs of a series, instead of one for each
     fitted: bool = False  # settings follow from the stream's samples
+
+    def of(self, setup: Setup) -> "Method":
+        """The same method as part of this setup."""
+        return replace(self, setup=setup)
+
+    def called(self, name: str) -> bool:
+        """Whether this is its name, in whatever setup and case: AGP is "AGP" and "AGP (printed)"."""
+        asked, known = name.casefold(), self.name.casefold()
+        return asked == known or known in (f"{asked} (printed)", f"{asked} (ours)") or known.startswith(f"{asked} (map")
 
 
 def per_output(task: Task) -> list[Task]:

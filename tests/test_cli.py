@@ -60,7 +60,7 @@ def test_the_demo_compares_what_it_promises():
 
 
 def test_the_picture_finds_in_a_state_what_it_shows():
-    agp = picture.methods(settings.printed("toy"))[0]
+    agp = picture.methods(settings.printed())[0]
     X, y = np.zeros((100, 1)), np.zeros(100)
     seen = picture.glimpse(agp.model.init(X, y))
     assert agp.watch is picture.glimpse

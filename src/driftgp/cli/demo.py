@@ -105,7 +105,7 @@ def _toy(
     from driftgp.data import toy_stream
     from driftgp.demo import picture, settings, table
 
-    chosen = settings.paper("toy") if paper else settings.printed("toy")
+    chosen = settings.published() if paper else settings.printed()
     if relevance is not None:
         chosen["relevance"] = relevance.value
     shown = picture.methods(chosen)

@@ -23,7 +23,7 @@ class Entry(NamedTuple):
     settings: dict[str, Any]
 
 
-TOY = settings.printed("toy")  # T = 100, M = 10, λ^T = 0.1, inducing inputs evenly spaced on [0, 1]
+TOY = settings.printed()  # T = 100, M = 10, λ^T = 0.1, inducing inputs evenly spaced on [0, 1]
 _POINTS = {name: TOY[name] for name in ("inducing", "inducing_inputs")}
 _SIZES = _POINTS | {"window": TOY["window"]}
 _WINDOW = {name: TOY[name] for name in ("window", "attenuation")}

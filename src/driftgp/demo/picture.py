@@ -9,6 +9,7 @@ import numpy as np
 from driftgp import evaluate, plots
 from driftgp.agp import AGP
 from driftgp.data import Stream
+from driftgp.demo.settings import published_fast
 from driftgp.demo.table import Method
 from driftgp.evaluate import Run
 from driftgp.members import Persistence
@@ -39,9 +40,11 @@ def glimpse(state: State) -> Glimpse:
 
 def methods(settings: dict[str, Any]) -> list[Method]:
     """List the methods; `settings` are those of AGP, which the picture is about."""
+    jitter = {"absolute_jitter": published_fast()["absolute_jitter"]} if "absolute_jitter" in settings else {}
+    fast = {"learn_every": 0} | jitter  # the notebook has another jitter there
     return [
         Method("AGP", AGP(**settings), glimpse),
-        Method("fast-AGP", AGP(**settings, learn_every=0)),
+        Method("fast-AGP", AGP(**settings | fast)),
         Method("hybrid", AGP(**settings, learn_every=HYBRID)),
         Method("persistence", Persistence()),
     ]

@@ -14,7 +14,7 @@ each, take one fresh Adam step per sample; the inputs are shaken by up to 1e-4, 
 chosen at random, is put at x.
 
 Factorisations are tried again with a jitter of 1e-3, 1e-2 and 1e-1, and then given up: the paper's runs leave such a
-stream out; here the step is left out and counted in `skipped`. One output only.
+stream out; here the step is left out and counted in `failed`. One output only.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 
 from driftgp import checks
 from driftgp.rivals import jax_bound as bound
-from driftgp.rivals import jax_inducing as inducing
+from driftgp.rivals import jax_inducing as inducing_points
 from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings
@@ -64,7 +64,7 @@ class ReferenceState(eqx.Module):
     past: Past
     key: Array
     samples: Array  # since the warm-up
-    skipped: Array  # steps left out because a factorisation failed
+    failed: Array  # steps left out because a factorisation failed
 
 
 class ReferenceOSGP(Rival):
@@ -88,6 +88,7 @@ class ReferenceOSGP(Rival):
     seed: np.ndarray
     inducing_inputs: np.ndarray | None
     inducing: int = eqx.field(static=True)
+    placement: str = eqx.field(static=True)
     resample: int = eqx.field(static=True)
     warmup_iterations: int = eqx.field(static=True)
 
@@ -104,6 +105,7 @@ class ReferenceOSGP(Rival):
         warmup_iterations: int = 200,
         warmup_rate: float = 0.1,
         inducing_inputs: ArrayLike | None = None,
+        placement: str = "greedy",
         seed: int = 0,
     ) -> None:
         """Take the settings, by default those of the paper's notebooks.
@@ -119,7 +121,9 @@ class ReferenceOSGP(Rival):
             warmup_iterations: Adam iterations on the warm-up batch.
             warmup_rate: their rate at first, for the inducing inputs a tenth; it falls as half a cosine does over twice
                 as many iterations.
-            inducing_inputs: first inducing inputs, at most M rows; by default samples that the others explain least.
+            inducing_inputs: first inducing inputs, at most M rows, in place of a placement.
+            placement: "greedy" takes the samples of the warm-up least explained by those taken before, "recent" every
+                second one of the last 2M.
             seed: for what is drawn at random.
         """
         self.kernel = checked_kernel(kernel)
@@ -132,6 +136,7 @@ class ReferenceOSGP(Rival):
         self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
         self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
         self.inducing_inputs = settings.first_inputs(inducing_inputs, self.inducing)
+        self.placement = checks.choice("placement", placement, inducing_points.PLACEMENTS)
         self.seed = settings.random_seed(seed)
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
@@ -146,7 +151,9 @@ class ReferenceOSGP(Rival):
         """Climb Titsias' bound on the batch, then take it for the first step."""
         h = learning.initial(self.kernel, self.noise, X.shape[1], y.shape[1])
         memory = window.fill(X, y, 1.0, X.shape[0])
-        points = inducing.place(self.inducing_inputs, "greedy", h.kernel, memory, X.shape[0], self.inducing)
+        points = inducing_points.place(
+            self.inducing_inputs, self.placement, h.kernel, memory, X.shape[0], self.inducing
+        )
         # this implementation has no free slots: what is not placed lies where an input of zeros would, shaken apart
         U = points.U + jnp.where(points.used, 0.0, 1e-2 * jnp.arange(self.inducing))[:, None]
         if X.shape[0] > 0 and self.warmup_iterations > 0:
@@ -164,7 +171,7 @@ class ReferenceOSGP(Rival):
             past=Past(U, K, mean, C),
             key=jax.random.key_data(key),
             samples=jnp.zeros((), jnp.int32),
-            skipped=jnp.zeros((), jnp.int32),
+            failed=jnp.zeros((), jnp.int32),
         )
         return self._conditioned(state, self._shaken(U, shake), memory.X, memory.y[:, 0], memory.w)
 
@@ -208,7 +215,7 @@ class ReferenceOSGP(Rival):
             kept,
             key=jax.random.key_data(key),
             samples=state.samples + 1,
-            skipped=state.skipped + ~sound,
+            failed=state.failed + ~sound,
         )
 
     def _conditioned(self, state: ReferenceState, U: Array, X: Array, y: Array, w: Array) -> ReferenceState:
