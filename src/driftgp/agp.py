@@ -1,4 +1,4 @@
-"""The Adaptive Sparse Gaussian Process.
+"""The Adaptive Sparse Gaussian Process (Gómez-Verdejo, Parrado-Hernández and Martínez-Ramón 2024).
 
 One model, three settings of `learn_every`: 1 is the paper's AGP (a gradient step per sample), 0 is its fast-AGP
 (hyperparameters stay as the warm-up left them), k a hybrid with a gradient step every k samples.

@@ -1,4 +1,4 @@
-"""Gradient steps on the logarithms of positive parameters."""
+"""Gradient steps on the logarithms of positive parameters: Adam (Kingma and Ba 2015), and a scaled gradient."""
 
 from typing import Literal, NamedTuple, get_args
 
