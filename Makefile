@@ -34,7 +34,7 @@ CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
 	recalibrated records refusals standardize support window within))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-all test-core test-pythons test-sanitised fuzz soak test-spark check format format-check lint types imports doctest pictures docs bench lock wheels check-wheels emulators test-lowest clean
+.PHONY: help demo demo-spark reproduce test test-all test-core test-pythons test-sanitised fuzz soak test-spark check format format-check lint types imports doctest pictures docs bench lock wheels check-wheels emulators test-lowest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ help: ## print this list
 
 demo: $(VENV)/.demo ## the toy stream and bike rentals: a table and a picture of each (ARGS="--only bikes")
 	@$(BIN)/driftgp demo $(ARGS)
+
+reproduce: $(VENV)/.dev ## the paper's tables and figures (ARGS="toy --seeds 50 --methods AGP"); load and sales need DRIFTGP_DATA
+	$(TEST_ENV) $(BIN)/python -m experiments $(if $(ARGS),$(ARGS),all)
 
 demo-spark: $(SPARK_VENV)/.made ## a stream of files on Spark, predicted meter by meter; needs Java 17
 	@$(SPARK_VENV)/bin/python examples/spark_stream.py $(ARGS)
@@ -153,11 +156,11 @@ types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
 imports: $(VENV)/.dev ## the import contracts of pyproject.toml
-	$(BIN)/lint-imports --cache-dir .cache/import-linter
+	PYTHONPATH=. $(BIN)/lint-imports --cache-dir .cache/import-linter
 
 doctest: $(VENV)/.dev ## the examples in docstrings, in README.md and in docs/ (those of Spark: make test-spark)
 	$(TEST_ENV) $(BIN)/python -m pytest --quiet --doctest-modules --doctest-glob='*.md' --ignore=src/driftgp/spark \
-		src README.md docs
+		src experiments README.md docs
 
 pictures: $(VENV)/.dev ## draw the pictures of the concepts and of the tutorial anew
 	$(BIN)/python -m benchmarks.pictures docs/images

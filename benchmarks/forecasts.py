@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftgp import Forecaster, Online, recommended
-from driftgp.data import load_bikes, read_isone, read_store_sales
+from driftgp.data import load_bikes
+from experiments.data import read_isone, read_store_sales
 
 SUMS = 7  # every so many rows the sum of all leads is scored, by so many paths
 PATHS = 500

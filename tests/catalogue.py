@@ -34,8 +34,7 @@ def rival(name: str, *args: Any, **options: Any) -> Callable[[], Model]:
     """A method that needs JAX; without it the tests say so."""
 
     def make() -> Model:
-        if name != "KRLST":
-            pytest.importorskip("jax", reason="the rivals need JAX: pip install 'driftgp[rivals]'")
+        pytest.importorskip("jax", reason="the rivals need JAX: pip install 'driftgp[rivals]'")
         from driftgp import rivals
 
         model: Model = getattr(rivals, name)(*args, **options)
@@ -55,7 +54,7 @@ CATALOGUE: dict[str, Entry] = {
     "fast-AGP": Entry(lambda: FastAGP(kernel=Matern32([0.5, 0.8]), **SMALL)),
     "hybrid": Entry(lambda: AGP(SE(0.5), learn_every=3, relevance="cholesky", **SMALL)),
     "AGP with Adam carried along": Entry(lambda: AGP(SE(0.5), step="carried", **SMALL)),
-    "AGP with natural steps": Entry(lambda: AGP(SE(0.5) * Periodic(2.0), step="natural", prior=3.0, **SMALL)),
+    "AGP with scaled steps": Entry(lambda: AGP(SE(0.5) * Periodic(2.0), step="scaled", prior=3.0, **SMALL)),
     "windowless fast-AGP": Entry(
         lambda: FastAGP(kernel=SE(0.5), **SMALL | {"window": None}, forgetting=0.9, inducing_inputs=CORNERS)
     ),
@@ -96,4 +95,14 @@ CATALOGUE: dict[str, Entry] = {
         forgets=False,
     ),
     "KRLS-T": Entry(rival("KRLST", SE(0.5), dictionary=4, noise=0.1, warmup_iterations=5)),
+    "OSGP, the paper's": Entry(
+        rival("ReferenceOSGP", SE(0.5), inducing=4, noise=0.1, warmup_iterations=5), outputs=False, forgets=False
+    ),
+    "state-space GP": Entry(rival("StateSpaceGP", Matern32(3.0), noise=0.1, warmup_iterations=5)),
+    "state-space GP on an input": Entry(
+        rival("StateSpaceGP", Matern32(0.5), noise=0.1, column=1, warmup_iterations=5), forgets=False
+    ),
+    "basis ensemble": Entry(
+        rival("BasisEnsemble", SE(0.5), features=5, noise=0.1, drifts=(0.0, 0.01), warmup_iterations=5)
+    ),
 }

@@ -18,7 +18,7 @@ ENOUGH = 25
 
 
 def model(window: int) -> CarryForward:
-    return CarryForward(Standardize(AGP(inducing=4, window=window, step="natural", prior=3.0), adapt=0.99))
+    return CarryForward(Standardize(AGP(inducing=4, window=window, step="scaled", prior=3.0), adapt=0.99))
 
 
 class ByCount:

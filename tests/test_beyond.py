@@ -1,4 +1,4 @@
-"""`driftgp reproduce beyond`: the streams, that each has the models meant for it, and what is printed."""
+"""`python -m experiments beyond`: the streams, that each has the models meant for it, and what is printed."""
 
 import json
 
@@ -7,14 +7,15 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from driftgp import AGP, cli
+from driftgp import AGP
 from driftgp.data import Stream, toy_stream
-from driftgp.paper import beyond, beyond_streams, reproduce, store
-from driftgp.paper.beyond import Beyond
-from driftgp.paper.further import Further
-from driftgp.paper.tasks import Selection
-from driftgp.paper.trials import Trials
 from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize
+from experiments import beyond, beyond_streams, reproduce, store
+from experiments.__main__ import app
+from experiments.beyond import Beyond
+from experiments.further import Further
+from experiments.tasks import Selection
+from experiments.trials import Trials
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +24,7 @@ def _own_folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli.app, ["reproduce", "beyond", *arguments])
+    return CliRunner().invoke(app, ["beyond", *arguments])
 
 
 def days(samples: int = 400) -> Stream:
@@ -140,7 +141,7 @@ def test_refuses_what_there_is_not(arguments, message):
 
 
 def test_series_are_those_of_beyond_alone():
-    result = CliRunner().invoke(cli.app, ["reproduce", "toy", "--series", "CT"])
+    result = CliRunner().invoke(app, ["toy", "--series", "CT"])
     assert "series are those of beyond" in str(result.exception)
 
 

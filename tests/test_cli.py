@@ -13,11 +13,10 @@ from typer.testing import CliRunner
 from driftgp import cli, showcase
 from driftgp.cli import console
 from driftgp.cli.demo import Relevance
+from driftgp.demo import measure, picture, settings, table
+from driftgp.demo.table import Method
 from driftgp.inducing import RULES
 from driftgp.members import Persistence
-from driftgp.paper import comparison, measure, settings
-from driftgp.paper import demo as experiment
-from driftgp.paper.comparison import Method
 
 METHODS = ["AGP", "fast-AGP", "hybrid", "persistence"]
 KEYS = ["method", "mse", "coverage", "nlpd", "us_per_step", "us_per_call"]
@@ -35,11 +34,11 @@ def _quick(monkeypatch):
     """Have in place of every method what takes no time."""
 
     def look(_):
-        return experiment.Glimpse(np.ones((2, 1)), 1, 1.0, 1.0, 1.0)
+        return picture.Glimpse(np.ones((2, 1)), 1, 1.0, 1.0, 1.0)
 
     monkeypatch.setattr(measure, "MOST_PASSES", 1)
     methods = [Method(name, Persistence(), look if name == "AGP" else None) for name in METHODS]
-    monkeypatch.setattr(experiment, "methods", lambda _: methods)
+    monkeypatch.setattr(picture, "methods", lambda _: methods)
     monkeypatch.setattr(showcase, "bikes", partial(showcase.bikes, rows=1200))
 
 
@@ -48,7 +47,7 @@ def _nothing_computed(monkeypatch):
     def refuse(*_):
         raise AssertionError("computed before the options were checked")
 
-    monkeypatch.setattr(comparison, "compare", refuse)
+    monkeypatch.setattr(table, "compare", refuse)
 
 
 def run(*arguments):
@@ -56,15 +55,15 @@ def run(*arguments):
 
 
 def test_the_demo_compares_what_it_promises():
-    assert [method.name for method in experiment.methods({})] == METHODS
-    assert [getattr(method.model, "learn_every", None) for method in experiment.methods({})] == [1, 0, 10, None]
+    assert [method.name for method in picture.methods({})] == METHODS
+    assert [getattr(method.model, "learn_every", None) for method in picture.methods({})] == [1, 0, 10, None]
 
 
 def test_the_picture_finds_in_a_state_what_it_shows():
-    agp = experiment.methods(settings.printed("toy"))[0]
+    agp = picture.methods(settings.printed())[0]
     X, y = np.zeros((100, 1)), np.zeros(100)
-    seen = experiment.glimpse(agp.model.init(X, y))
-    assert agp.watch is experiment.glimpse
+    seen = picture.glimpse(agp.model.init(X, y))
+    assert agp.watch is picture.glimpse
     assert [np.shape(part) for part in seen] == [(10, 1), (), (), (), ()]
 
 
@@ -84,7 +83,7 @@ def test_an_option_reaches_the_model(monkeypatch, arguments, relevance, admissio
         chosen.update(settings)
         return []
 
-    monkeypatch.setattr(experiment, "methods", remember)
+    monkeypatch.setattr(picture, "methods", remember)
     assert json.loads(run("demo", "--only", "toy", "--no-plot", "--json", *arguments).stdout) == {"toy": []}
     assert chosen["window"] == 100
     assert (chosen.get("relevance"), chosen.get("admission")) == (relevance, admission)
@@ -172,7 +171,7 @@ def test_help_and_version_answer():
 
 
 def test_help_does_not_wait_for_heavy_libraries():
-    heavy = "{'matplotlib', 'polars', 'rich.progress', 'driftgp.paper', 'driftgp.rivals', 'driftgp.plots'}"
+    heavy = "{'matplotlib', 'polars', 'rich.progress', 'driftgp.demo', 'driftgp.rivals', 'driftgp.plots'}"
     script = f"import sys, driftgp.cli; print(sorted({heavy} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

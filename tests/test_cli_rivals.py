@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from driftgp import cli
-from driftgp.paper import compare, measure
+from driftgp.demo import catalogue, measure
 from tests import without_jax
 
 KEYS = ["method", "mse", "coverage", "nlpd", "us_per_step", "us_per_call"]
@@ -37,7 +37,7 @@ def run(*arguments):
 
 def test_every_rival_is_there_under_its_name():
     pytest.importorskip("jax")
-    names = [method.name for method in compare.chosen()]
+    names = [method.name for method in catalogue.chosen()]
     assert names == list(dict.fromkeys(names))
     assert set(RIVALS) <= set(names)
     assert {"AGP", "fast-AGP", "hybrid"} <= set(names)
@@ -61,7 +61,7 @@ def test_a_reader_of_the_table_finds_the_methods_and_the_seed():
 
 def test_a_method_runs_at_the_forgetting_behind_its_name():
     pytest.importorskip("jax")
-    methods = compare.chosen(["KRLS-T", "KRLS-T@0.98", "AGP@1"])
+    methods = catalogue.chosen(["KRLS-T", "KRLS-T@0.98", "AGP@1"])
     assert [method.name for method in methods] == ["KRLS-T", "KRLS-T@0.98", "AGP@1"]
     assert [float(method.model.forgetting) for method in methods] == [0.995, 0.98, 1.0]
 
@@ -79,12 +79,12 @@ def test_a_method_runs_at_the_forgetting_behind_its_name():
 def test_a_method_that_there_is_not_is_refused_by_name(name, message):
     pytest.importorskip("jax")
     with pytest.raises(ValueError, match=message):
-        compare.chosen([name])
+        catalogue.chosen([name])
 
 
 def test_a_table_of_no_stream_is_refused():
     with pytest.raises(ValueError, match="seeds must name at least one stream"):
-        compare.compare(["persistence"], seeds=())
+        catalogue.compare(["persistence"], seeds=())
 
 
 def test_without_jax_one_sentence_says_what_to_install(monkeypatch):

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from driftgp import data
+from experiments import data as records
 
 READERS = {
-    data.load_streams: ("ISO New England", "SMD Hourly Data"),
-    data.read_isone: ("ISO New England", "smd_hourly.xls"),
-    data.online_retail_stream: ("UCI Machine Learning Repository", "Online Retail.xlsx"),
-    data.store_sales_stream: ("Kaggle", "train.csv"),
+    records.load_streams: ("ISO New England", "SMD Hourly Data"),
+    records.read_isone: ("ISO New England", "smd_hourly.xls"),
+    records.online_retail_stream: ("UCI Machine Learning Repository", "Online Retail.xlsx"),
+    records.store_sales_stream: ("Kaggle", "train.csv"),
     data.bike_sharing_stream: ("UCI Machine Learning Repository", "hour.csv"),
 }
 
@@ -28,13 +29,13 @@ def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(reader, tmp_pat
 
 def test_a_directory_that_does_not_exist_is_said_so(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
-        data.store_sales_stream(tmp_path / "nowhere")
+        records.store_sales_stream(tmp_path / "nowhere")
 
 
 def test_without_any_place_the_variable_is_named(monkeypatch):
     monkeypatch.delenv("DRIFTGP_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match=r"no place to look in was given.*DRIFTGP_DATA"):
-        data.read_store_sales()
+        records.read_store_sales()
 
 
 def test_the_variable_is_used_and_the_argument_goes_before_it(monkeypatch, tmp_path):
@@ -42,9 +43,9 @@ def test_the_variable_is_used_and_the_argument_goes_before_it(monkeypatch, tmp_p
         (tmp_path / name).mkdir()
         (tmp_path / name / "store_sales_daily.csv").write_text(f"date,mean_sales\n2013-01-01,{value}\n")
     monkeypatch.setenv("DRIFTGP_DATA", str(tmp_path / "variable"))
-    assert data.read_store_sales().values[0] == 1
-    assert data.read_store_sales(tmp_path / "argument").values[0] == 2
-    assert data.read_store_sales(str(tmp_path / "argument" / "store_sales_daily.csv")).values[0] == 2
+    assert records.read_store_sales().values[0] == 1
+    assert records.read_store_sales(tmp_path / "argument").values[0] == 2
+    assert records.read_store_sales(str(tmp_path / "argument" / "store_sales_daily.csv")).values[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_a_malformed_csv_is_named_with_its_place(content, message, tmp_path):
     path = tmp_path / "store_sales_daily.csv"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=message) as caught:
-        data.read_store_sales(path)
+        records.read_store_sales(path)
     assert "store_sales_daily.csv" in str(caught.value)
 
 
@@ -75,13 +76,13 @@ def test_a_truncated_archive_and_a_false_parquet_file_are_named(tmp_path):
     false.write_bytes(b"PAR1 not really")
     for path in (cut, false):
         with pytest.raises(ValueError, match=f"{path.name} cannot be read as"):
-            data.read_store_sales(path)
+            records.read_store_sales(path)
 
 
 def test_spaces_and_capitals_in_a_header_do_not_matter(tmp_path):
     path = tmp_path / "store_sales_daily.csv"
     path.write_text(" Date ,MEAN_SALES\n 2013-01-01 , 2.5 \n")
-    np.testing.assert_array_equal(data.read_store_sales(path).values, [2.5])
+    np.testing.assert_array_equal(records.read_store_sales(path).values, [2.5])
 
 
 def run(code):
@@ -97,6 +98,6 @@ def test_importing_the_room_imports_no_file_library():
 def test_a_missing_library_is_named_with_its_extra(absent, tmp_path):
     (tmp_path / "train.csv").write_text("date,sales\n2013-01-01,1\n")
     hide = f"import sys; sys.modules[{absent!r}] = None"
-    error = run(f"{hide}; import driftgp.data as data; data.read_store_sales({str(tmp_path)!r})").stderr
+    error = run(f"{hide}; import experiments.data as records; records.read_store_sales({str(tmp_path)!r})").stderr
     assert f"ModuleNotFoundError: reading data files needs {absent}" in error
     assert "driftgp[cli]" in error

@@ -5,7 +5,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from driftgp.data import ZONES, load_streams, read_isone
+from experiments.data import ZONES, load_streams, read_isone
 from tests.data_files import (
     NEW_HEADER,
     OLD_HEADER,

@@ -6,7 +6,7 @@ import gzip
 import numpy as np
 import pytest
 
-from driftgp.data import online_retail_stream, read_online_retail, read_store_sales, store_sales_stream
+from experiments.data import online_retail_stream, read_online_retail, read_store_sales, store_sales_stream
 from tests.data_files import real_data, write_xlsx
 
 INVOICES = (

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from driftgp.data import Daily, Stream
+from driftgp.data import Stream
+from experiments.data import Daily
 
 
 def small(**changes):

@@ -63,7 +63,7 @@ def test_everything_is_on():
         if kind is not Bank:
             model = model.model
     agps = [member for member in model.models if isinstance(member, AGP)]
-    assert [member.step for member in agps] == ["natural"] * len(defaults.SHARES)  # there are few inputs
+    assert [member.step for member in agps] == ["scaled"] * len(defaults.SHARES)  # there are few inputs
     assert [type(member) for member in model.models[len(agps) :]] == [Anchored, Anchored, Lagged, Persistence]
     assert model.corrected == tuple(range(len(agps) + 2))
 

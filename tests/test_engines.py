@@ -26,7 +26,7 @@ needs_library = pytest.mark.skipif(not NATIVE, reason=f"there is no compiled eng
 PARTS = [
     *(AGP(kernel) for kernel in (SE(), Matern12(), Matern32(), Matern52(), RationalQuadratic(), Periodic())),
     *(AGP(kernel) for kernel in (Linear(), Constant(), SE() + Linear(), SE() * Periodic(), (SE() + Linear()) * SE())),
-    *(FastAGP(), AGP(learn_every=5), AGP(step="carried"), AGP(step="natural"), AGP(iterations=3)),
+    *(FastAGP(), AGP(learn_every=5), AGP(step="carried"), AGP(step="scaled"), AGP(iterations=3)),
     *(FastAGP(window=None, forgetting=0.9), AGP(learn_inducing=True), AGP(outliers=4.0), Persistence(), LastKMean()),
     *(wrapper(AGP()) for wrapper in (Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within)),
     *(Bank([AGP(), Persistence()]), Standardize(AGP(), adapt=0.99), recommended(X, Y)),

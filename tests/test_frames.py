@@ -30,7 +30,7 @@ TABLE = pd.DataFrame(
     index=HOURS,
 )
 Y = pd.Series(100.0 + TABLE["temp"] + 5.0 * (TABLE["sky"] == "rain") + RNG.normal(size=N), index=HOURS, name="rides")
-MODEL = CarryForward(Standardize(AGP(inducing=4, window=12, step="natural", prior=3.0), adapt=0.99))
+MODEL = CarryForward(Standardize(AGP(inducing=4, window=12, step="scaled", prior=3.0), adapt=0.99))
 
 
 class Small:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from driftgp import AGP
+from driftgp import AGP, Online, prequential
 from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize, Watched, Within
 
 RNG = np.random.default_rng(2)
@@ -72,3 +72,47 @@ def test_calibration_stretches_a_covariance_and_keeps_its_correlations():
     ratio = stretched / np.moveaxis(own, 0, -1)
     np.testing.assert_allclose(ratio, np.broadcast_to(ratio[0, 0], ratio.shape), rtol=1e-9)
     assert not np.allclose(ratio, 1.0)
+
+
+# ---- draws ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [MEMBERS[0], Calibrated(BANK, symmetric=False)], ids=["AGP", "not normal"])
+def test_joint_draws_have_the_covariance_and_the_quantiles(model):
+    forecast = model.predict(learned(model), AT)
+    draws = forecast.sample(20_000, seed=1, joint=True)
+    assert draws.shape == (20_000, 7, 2)
+    z = forecast.to_normal(draws[:2000])
+    assert np.abs(z.mean(0)).max() < 0.1
+    assert np.abs(z.std(0) - 1.0).max() < 0.1
+    for p in range(2):
+        correlation = forecast.covariance[p] / np.sqrt(np.outer(*2 * [forecast.covariance[p].diagonal()]))
+        np.testing.assert_allclose(np.corrcoef(forecast.to_normal(draws)[..., p].T), correlation, atol=0.05)
+
+
+def test_draws_of_the_function_leave_the_noise_out():
+    model = MEMBERS[0]
+    forecast = model.predict(learned(model), AT)
+    drawn = forecast.sample(40_000, seed=2, latent=True)
+    latent = forecast.variance - forecast.noise
+    np.testing.assert_allclose(drawn.mean(0), forecast.mean, atol=0.02)
+    np.testing.assert_allclose(drawn.var(0), latent, rtol=0.1, atol=1e-4)
+    some = forecast.rows([0, 3])
+    np.testing.assert_allclose(some.covariance, forecast.covariance[:, [0, 3]][:, :, [0, 3]])
+
+
+def test_online_draws_what_it_knew_when_it_was_asked():
+    online = Online(MEMBERS[0])
+    online.warm(X[:30], Y[:30])
+    forecast = online.predict(AT)
+    before = online.predict(AT).covariance
+    online.update(X[30:], Y[30:])
+    np.testing.assert_array_equal(forecast.covariance, before)
+    assert forecast.sample(3, seed=0, joint=True).shape == (3, 7, 2)
+
+
+def test_forecasts_of_several_posteriors_have_no_covariance():
+    model = MEMBERS[0]
+    run = prequential(model, model.init(X[:15], Y[:15]), X[15:], Y[15:])
+    with pytest.raises(ValueError, match="covariance must be that of one posterior"):
+        run.prediction.sample(joint=True)

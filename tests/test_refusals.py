@@ -50,7 +50,7 @@ SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "warmup_iterations": 0}
         ({"rate": -0.05}, r"rate must lie in \(0, inf\); got -0.05"),
         ({"rate": np.inf}, r"rate must lie in \(0, inf\); got inf"),
         ({"warmup_rate": -0.05}, r"warmup_rate must lie in \(0, inf\); got -0.05"),
-        ({"step": "adam"}, "step must be one of 'fresh', 'carried', 'natural'; got 'adam'"),
+        ({"step": "adam"}, "step must be one of 'fresh', 'carried', 'scaled'; got 'adam'"),
         ({"threshold": -1e-4}, r"threshold must lie in \[0, 1\]; got -0.0001"),
         ({"threshold": 1.5}, r"threshold must lie in \[0, 1\]; got 1.5"),
         ({"jitter": -1.0}, r"jitter must lie in \[0, 1\]; got -1.0"),

@@ -1,4 +1,4 @@
-"""`driftgp reproduce`: that it stops and goes on, keeps to what it was asked, and says all that it knows."""
+"""`python -m experiments`: that it stops and goes on, keeps to what it was asked, and says all that it knows."""
 
 import gzip
 import json
@@ -10,21 +10,24 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from driftgp import AGP, cli
-from driftgp.data import ZONES, toy_stream
+from driftgp import AGP
+from driftgp.data import toy_stream
 from driftgp.engine.reference import ReferenceEngine
 from driftgp.members import Persistence
-from driftgp.paper import batch, methods, order, published, report, reproduce, store, summary
-from driftgp.paper.batch import Case, Meter
-from driftgp.paper.experiment import Experiment
-from driftgp.paper.load import Load
-from driftgp.paper.sales import Sales
-from driftgp.paper.tasks import Method, Selection, Task, per_output
-from driftgp.paper.toy import Toy, toy_tasks
+from experiments import batch, methods, order, published, report, reproduce, store, summary
+from experiments.__main__ import app
+from experiments.batch import Case, Meter
+from experiments.data import ZONES
+from experiments.experiment import Experiment
+from experiments.load import Load
+from experiments.sales import Sales
+from experiments.tasks import Method, Selection, Task, per_output
+from experiments.toy import Toy, toy_tasks
 from tests import without_jax
 from tests.data_files import real_data
 
 KEYS = ["experiment", "series", "method", "mse", "coverage", "mape", "nlpd", "seconds"]
+TIMES = ["seconds", "warmup_seconds"]
 NAIVE = Method("persistence", lambda stream: Persistence(column=stream.lag_columns or None), shared=True)
 
 
@@ -35,7 +38,7 @@ def _own_folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli.app, ["reproduce", *arguments])
+    return CliRunner().invoke(app, list(arguments))
 
 
 def plan(tmp_path, seeds=6, method=NAIVE):
@@ -83,10 +86,11 @@ def test_no_digit_of_the_load_table_was_mistyped(what):
 
 def test_every_method_of_the_paper_is_run():
     for experiment in ("toy", "load", "sales"):
-        names = {method.name for method in methods.methods(experiment)}
+        names = {method.name.removesuffix(" (map 0)") for method in methods.methods(experiment)}
         for cells in published.TABLES[experiment].values():
-            assert set(cells) - names <= {"OSGP"}
-    assert "OSGP" in {method.name for method in methods.methods("toy")}
+            told = {name for name, cell in cells.items() if cell.mse is not None}
+            assert told <= names
+            assert {f"{name} (printed)" for name in told - {"persistence"}} <= names
 
 
 # ---- running, stopping and going on --------------------------------------------------------------------------------
@@ -114,7 +118,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     whole = plan(tmp_path / "elsewhere")
     whole.run(whole.missing(), lambda: None, threads=1, minutes=1)
     assert again.missing() == []
-    assert again.rows().drop("seconds").equals(whole.rows().drop("seconds"))
+    assert again.rows().drop(TIMES).equals(whole.rows().drop(TIMES))
 
 
 def test_what_is_on_disk_is_not_run_again(tmp_path, monkeypatch):
@@ -207,7 +211,7 @@ def test_load_of_chosen_zones_and_hours(tmp_path):
 
 def test_a_missing_file_is_asked_for():
     with pytest.raises(FileNotFoundError, match=r"--data.*DRIFTGP_DATA"):
-        CliRunner().invoke(cli.app, ["reproduce", "sales", "--methods", "persistence"], catch_exceptions=False)
+        CliRunner().invoke(app, ["sales", "--methods", "persistence"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(
@@ -219,11 +223,12 @@ def test_a_missing_file_is_asked_for():
         (("load", "--zones", "XX"), "zones must be among CT"),
         (("load", "--hours", "25"), "hours must lie between 1 and 24"),
         (("toy", "--methods", "AGB"), "methods must be among"),
+        (("toy", "--setup", "pristine"), "setup must be among printed, published, ours"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        CliRunner().invoke(cli.app, ["reproduce", *arguments], catch_exceptions=False)
+        CliRunner().invoke(app, list(arguments), catch_exceptions=False)
 
 
 # ---- summing up and reporting --------------------------------------------------------------------------------------
@@ -249,8 +254,8 @@ def test_the_report_has_every_cell_of_the_paper_beside_ours(name, experiment, se
     for cells in published.TABLES[name].values():
         for method, cell in cells.items():
             if cell.mse is not None:
-                row = next(line for line in text.splitlines() if line.startswith(f"| {method} |"))
-                assert f"({cell.mse:.4f})" in row
+                rows = [line for line in text.splitlines() if line.startswith(f"| {method} |")]
+                assert any(f"({cell.mse:.4f})" in row for row in rows)
                 assert cell.coverage is None or f"({cell.coverage:.2f})" in text
                 assert cell.seconds is None or f"({cell.seconds:.4g})" in text
                 assert f"({cell.mse:.4f})" in page
@@ -291,9 +296,9 @@ def lines_of(what, output, *options):
 def test_the_toy_figures_are_the_papers(tmp_path):
     lines = lines_of("toy", tmp_path, "--seeds", "50")
     agp, fast = lines["toy", "AGP"], lines["toy", "fast-AGP"]
-    assert agp["mse"] <= 0.063
-    assert 0.945 <= agp["coverage"] <= 0.962  # 1000 seeds: 0.958
-    assert 0.19 <= fast["mse"] <= 0.22
+    assert 0.061 <= agp["mse"] <= 0.065  # 1000 seeds: 0.0630, as in the paper
+    assert 0.945 <= agp["coverage"] <= 0.956  # 0.9502
+    assert 0.185 <= fast["mse"] <= 0.21  # 0.1972
     assert 0.70 <= fast["coverage"] <= 0.74
 
 
@@ -312,18 +317,46 @@ def test_the_sales_figures_are_the_papers(tmp_path, sales_data):
         assert 0.93 <= lines[series, "AGP"]["coverage"] <= 0.97
 
 
-# ---- the optimiser of the published load and sales runs ------------------------------------------------------------
+# ---- the setups ----------------------------------------------------------------------------------------------------
 
 
-def test_load_and_sales_go_on_with_the_averages_of_the_warm_up_and_the_toy_does_not():
+def built(experiment):
     stream = toy_stream(0)
-    for experiment, step in (("toy", "fresh"), ("load", "carried"), ("sales", "carried")):
-        built = {method.name: method for method in methods.methods(experiment)}
-        for name in {"AGP", "hybrid", methods.SHARED} & set(built):
-            assert built[name].build(stream).step == step, (experiment, name)
-        assert built["fast-AGP"].build(stream).step == "fresh"
-        if experiment != "toy":
-            assert built[methods.FRESH].build(stream).step == "fresh"
+    return {m.name: m.build(stream) for m in methods.methods(experiment) if "AGP" in m.name and "VSI" not in m.name}
+
+
+def test_published_is_what_the_notebooks_do_and_printed_what_the_text_says():
+    for experiment in ("toy", "load", "sales"):
+        models = built(experiment)
+        assert models["AGP"].step == "carried"
+        assert models["AGP (printed)"].step == "fresh"
+        assert models["AGP (printed)"].relevance == "diagonal"
+        assert models["fast-AGP"].admission == "published"
+        assert models["fast-AGP (printed)"].admission == "algorithm"
+    toy = built("toy")
+    assert (toy["AGP"].forgetting, toy["AGP"].threshold, toy["AGP"].absolute_jitter) == (0.98, 1e-2, 1e-3)
+    assert toy["fast-AGP"].absolute_jitter == 1e-4
+    assert round(toy["AGP (printed)"].forgetting, 5) == 0.97724
+
+
+def test_a_name_stands_for_the_method_in_every_setup():
+    asked = Toy(Selection()).wanted(("agp",))
+    assert [method.name for method in asked] == ["AGP", "AGP (printed)"]
+    asked = Toy(Selection(setups=("printed",))).wanted(None)
+    assert {method.setup for method in asked} == {"printed"}
+    assert len(Sales(Selection()).wanted(("WISKI",))) == 1 + methods.MAPS
+
+
+def test_the_median_map_speaks_for_wiski():
+    rows = {f"WISKI (map {k})": made_up(f"map {k}", ["OR"], mse=mse) for k, mse in enumerate((3.0, 2.0, 9.0, 2.5))}
+    lines = summary.table(Sales(Selection()).summaries(rows))
+    assert lines["WISKI"]["OR"].mse == 2.5
+
+
+def test_a_stream_in_which_a_step_failed_is_left_out_and_counted():
+    rows = pl.concat([made_up("OSGP", ["a"]), made_up("OSGP", ["b"]).with_columns(failed=pl.lit(1, pl.Int64))])
+    line = summary.summarise("toy", "toy", "OSGP", rows)
+    assert (line.runs, line.failed) == (1, 1)
 
 
 # ---- without the extra -----------------------------------------------------------------------------------------------
@@ -338,13 +371,15 @@ def _no_jax(monkeypatch):
 def test_without_jax_one_sentence_says_what_to_install_before_anything_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(batch, "run", lambda *_, **__: pytest.fail("ran"))
     with pytest.raises(ValueError, match=r'needs .*: pip install "driftgp\[rivals\]"'):
-        CliRunner().invoke(cli.app, ["reproduce", "toy", "--seeds", "1"], catch_exceptions=False)
+        CliRunner().invoke(app, ["toy", "--seeds", "1"], catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("_no_jax")
 def test_without_jax_the_papers_own_methods_run():
-    result = run("toy", "--seeds", "1", "--methods", "AGP,fast-AGP,persistence", "--no-report", "--json")
+    result = run(
+        "toy", "--seeds", "1", "--setup", "published", "--methods", "AGP,fast-AGP,persistence", "--no-report", "--json"
+    )
     assert result.exit_code == 0, result.output
     assert [row["method"] for row in json.loads(result.stdout)] == ["persistence", "fast-AGP", "AGP"]
 
@@ -361,7 +396,7 @@ def test_what_compiles_is_run_once_for_each_shape_before_any_time_counts(monkeyp
 
     followed = []
     follow = batch._follow
-    monkeypatch.setattr(batch, "_follow", lambda case: followed.append(case.key) or follow(case))
+    monkeypatch.setattr(batch, "_follow", lambda case, meter: followed.append(case.key) or follow(case, meter))
     cases = [Case(Compiling(), task, task.series) for task in toy_tasks((0, 1))]
     batch.run(cases, save=lambda _: None, done=lambda: None)
     assert followed == ["seed 0", "seed 0", "seed 1"]

@@ -6,11 +6,12 @@ import pytest
 pytest.importorskip("jax", reason="the rivals need JAX: pip install 'driftgp[rivals]'")
 
 from driftgp import evaluate
-from driftgp.data import load_streams, online_retail_stream, store_sales_stream, toy_streams
+from driftgp.data import toy_streams
+from driftgp.demo import catalogue
 from driftgp.kernels import SE
 from driftgp.model import Model
-from driftgp.paper import compare
 from driftgp.rivals import OSGP, exact_evidence
+from experiments.data import load_streams, online_retail_stream, store_sales_stream
 from tests.data_files import real_data
 from tests.rival_tools import assert_no_failure, double_precision
 
@@ -40,7 +41,7 @@ def over_seeds(model: Model, seeds=SEEDS):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "most"), [("OSGP", 0.18), ("WISKI", 0.47), ("exact window", 0.063)])
 def test_a_rival_on_the_toy_stream_is_as_good_as_it_can_be(name, most):
-    (method,) = compare.chosen([name])
+    (method,) = catalogue.chosen([name])
     score, states = over_seeds(method.model)
     assert score <= most
     for state in states:
@@ -50,20 +51,20 @@ def test_a_rival_on_the_toy_stream_is_as_good_as_it_can_be(name, most):
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [SEEDS, range(20, 30)], ids=["seeds 0-9", "seeds 20-29"])
 def test_krlst_on_the_toy_stream_at_its_best_forgetting(seeds):
-    methods = compare.chosen(["KRLS-T@0.98", "KRLS-T@0.99", "KRLS-T@0.995"])
+    methods = catalogue.chosen(["KRLS-T@0.98", "KRLS-T@0.99", "KRLS-T@0.995"])
     assert min(over_seeds(method.model, seeds)[0] for method in methods) <= 0.075
 
 
 @pytest.mark.slow
 def test_krlst_with_the_hyperparameters_of_the_warm_up_pays_for_having_learned_them_too_early():
-    (method,) = compare.chosen(["KRLS-T (warm-up)"])
+    (method,) = catalogue.chosen(["KRLS-T (warm-up)"])
     assert 0.07 <= over_seeds(method.model)[0] <= 0.08
 
 
 def test_krlsts_hyperparameters_are_those_that_explain_whole_streams_best():
     """No step of a tenth in any of them explains five streams, of seeds that nothing is scored on, any better."""
     T, targets = toy_streams(range(100, 105))
-    given = compare.HINDSIGHT
+    given = catalogue.HINDSIGHT
     theta = np.array([given["kernel"].lengthscale, given["kernel"].variance, given["noise"]])
 
     def explained(theta):

@@ -280,7 +280,7 @@ def test_krlst_that_prunes_nothing_is_an_exact_process(factor):
     """Without forgetting the GP of the kernel; with it, that of k(x, x') λ^(|t − t'|/2), whatever the times."""
     model = forgetting(WHOLE, factor)
     state = through(model, elapsed=ELAPSED)
-    assert state.points == N
+    assert int(state.points.count) == N
     t = np.concatenate([np.arange(WARM), WARM - 1 + np.cumsum(ELAPSED)])
     now = t[-1] + 1.0  # a forecast is one unit of time ahead
     Kxx = gram(X[:N], X[:N]) * factor ** (0.5 * np.abs(t[:, None] - t))
@@ -326,15 +326,15 @@ def test_krlst_drops_the_member_whose_removal_changes_the_mean_least():
     state = through(model)
     left = 0
     for x, y in zip(X[N:], Y2[N:], strict=True):
-        before = (state.U, state.mu, state.Sigma)
+        before = (state.points.U, state.mu, state.Sigma)
         members, mu, Sigma = printed_step(*before, x, y, factor)
         state = one_more(model, state, x, y, elapsed=1.0)
-        place = [int(np.flatnonzero(np.all(state.U == member, 1))[0]) for member in members]
+        place = [int(np.flatnonzero(np.all(state.points.U == member, 1))[0]) for member in members]
         np.testing.assert_allclose(state.mu[place], mu, rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(state.Sigma[:, place][:, :, place], Sigma, rtol=1e-6, atol=1e-8)
-        left += np.any(before[0] != state.U)
+        left += np.any(before[0] != state.points.U)
     assert left > 3  # it was not always the newcomer that went
-    K = gram(state.U, state.U) + JITTER * VARIANCE * np.eye(N)
+    K = gram(state.points.U, state.points.U) + JITTER * VARIANCE * np.eye(N)
     np.testing.assert_allclose(state.Q @ K, np.eye(N), atol=1e-6)
     assert np.linalg.eigvalsh(state.Sigma).min() > 0.0
 

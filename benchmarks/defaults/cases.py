@@ -10,8 +10,8 @@ from benchmarks.defaults.score import default, follow, follow_from, scores
 from benchmarks.defaults.streams import WARMUP, Stream, long_load, one_hot_load, stream, toys, zones
 from benchmarks.process import peak_bytes
 from driftgp import AGP, Online, prequential
+from driftgp.demo.settings import published
 from driftgp.evaluate import coverage, mse
-from driftgp.paper.settings import paper
 
 DELAY = 24  # rows from an input to its label
 TIMED = ("metro", "bikes", "CT", "air", "appliances")
@@ -110,7 +110,7 @@ def long(effort: str = "medium") -> dict[str, Any]:
 
 def toy(effort: str = "medium", seeds: int = SEEDS) -> dict[str, Any]:
     """Means over the seeds of the paper's toy stream: the default, and AGP with the published settings."""
-    agp = AGP(**paper("toy"))
+    agp = AGP(**published())
     found: dict[str, list[tuple[float, float]]] = {"default": [], "AGP": []}
     for given in toys(range(seeds)):
         start = agp.init(given.X[:TOY_WARMUP], given.y[:TOY_WARMUP])

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftgp.data import ZONES, load_streams, read_isone, toy_streams
+from driftgp.data import toy_streams
 from driftgp.data.locate import Source, find
 from driftgp.data.tables import Table, read_table
+from experiments.data import ZONES, load_streams, read_isone
 
 Floats = NDArray[np.float64]
 ROWS = 8000

@@ -1,4 +1,4 @@
-"""The Adaptive Sparse Gaussian Process.
+"""The Adaptive Sparse Gaussian Process (Gómez-Verdejo, Parrado-Hernández and Martínez-Ramón 2024).
 
 One model, three settings of `learn_every`: 1 is the paper's AGP (a gradient step per sample), 0 is its fast-AGP
 (hyperparameters stay as the warm-up left them), k a hybrid with a gradient step every k samples.
@@ -15,7 +15,7 @@ from driftgp.agp_state import AGPState, put
 from driftgp.bound import NoFactor
 from driftgp.inducing import Relevance
 from driftgp.kernels import SE, Kernel
-from driftgp.learning import Adam, Step, moved, natural_step
+from driftgp.learning import Adam, Step, moved, scaled_step
 from driftgp.model import Units
 from driftgp.objective import Jitter, Objective, Samples
 from driftgp.predictions import Prediction
@@ -48,11 +48,11 @@ class AGP(Windowed):
         relevance: rule by which inducing points are dropped: "leave-one-out", "cholesky" or "diagonal".
         learn_every: samples from one gradient step to the next; 0 takes none after the warm-up.
         iterations: gradient steps each time.
-        step: the gradient step. "fresh" is the published one: Adam started afresh at every sample. "carried" goes on
-            with Adam's averages from the warm-up, as the paper's load and sales runs did. "natural" is
-            g / (n/2 + prior⁻²) in each logarithm, for its gradient g and n = Σw, and `rate` at most; the newest
-            inducing point then stays at its sample.
-        rate: size of the step; 0.05 by default, 0.2 for natural steps.
+        step: the gradient step. "fresh" starts Adam afresh at every sample, as the authors' latest code does. "carried"
+            goes on with Adam's averages from the warm-up, as the authors' notebooks do. "scaled" is
+            g / (n/2 + prior⁻²) in each logarithm, for its gradient g and n = Σw, and `rate` at most. Only a fresh step
+            moves the newest inducing point too; with the others it stays at its sample.
+        rate: size of the step; 0.05 by default, 0.2 for scaled steps.
         threshold: r_th, the share of the largest relevance below which a point is dropped.
         jitter: added to Kuu, relative to its diagonal.
         absolute_jitter: added to Kuu as it is, as the published runs did.
@@ -340,23 +340,24 @@ class AGP(Windowed):
         state.place(U, self._refresh(state, U, samples))
 
     def _climb(self, state: AGPState, U: np.ndarray, samples: Samples) -> np.ndarray:
-        """Take gradient steps in the hyperparameters and, unless they are natural, in the newest inducing input."""
+        """Take gradient steps in the hyperparameters and, if they are fresh, in the newest inducing input."""
         carried = self.step == "carried"
         adam = Adam(state.adam_mean, state.adam_square, state.adam_steps) if carried else Adam.begin(self._free(state))
-        newest = Adam.begin(U.shape[1])  # a parameter that did not exist before
+        newest = Adam.begin(U.shape[1])
         for _ in range(self.iterations):
             slope = self._objective(state).slope(state.theta, state.noise, U, samples)
             if slope is None:
                 state.skipped += 1
                 continue
-            if self.step == "natural":
+            if self.step == "scaled":
                 information = 0.5 * state.n + (0.0 if self.prior is None else self.prior**-2)
-                self._move(state, natural_step(slope.hyperparameters, information, self.rate))
+                self._move(state, scaled_step(slope.hyperparameters, information, self.rate))
                 continue
             move, adam = adam.step(slope.hyperparameters, self.rate)
-            shift, newest = newest.step(slope.inputs(slice(-1, None))[0], self.rate)
             self._move(state, move)
-            U = np.vstack([U[:-1], U[-1] + shift])
+            if not carried:  # the notebooks' optimiser, made before the stream, does not know a point that comes later
+                shift, newest = newest.step(slope.inputs(slice(-1, None))[0], self.rate)
+                U = np.vstack([U[:-1], U[-1] + shift])
         if carried:
             self._keep(state, adam)
         return U

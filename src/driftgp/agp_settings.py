@@ -22,7 +22,7 @@ def checked(given: Any, attenuation: float | None) -> dict[str, Any]:
     if window is None and learn_every > 0:
         raise ValueError(f"window must be a number when learn_every is {learn_every}: a gradient needs samples")
     inducing = checks.whole("inducing", given.inducing, 1)
-    usual_rate = 0.2 if given.step == "natural" else 0.05
+    usual_rate = 0.2 if given.step == "scaled" else 0.05
     settings = {
         "kernel": SE() if given.kernel is None else checked_kernel(given.kernel),
         "noise": checks.all_between("noise", given.noise, 0.0, np.inf),
@@ -55,7 +55,7 @@ def told(model: Any) -> dict[str, Any]:
     """The settings that tell one AGP from another: kernel and sizes, and what is not as it would be by default."""
     usual = {field.name: field.default for field in fields(model)}
     usual["noise"] = (1.0,)
-    usual["rate"] = 0.2 if model.step == "natural" else 0.05
+    usual["rate"] = 0.2 if model.step == "scaled" else 0.05
     if model.window is not None:
         usual["forgetting"] = forgetting_factor(None, None, model.window)
     always = ("kernel", "inducing", "window")

@@ -1,5 +1,8 @@
 """The λ-weighted variational bound, its derivative, and the posterior it implies.
 
+V. Gómez-Verdejo, E. Parrado-Hernández, M. Martínez-Ramón, "Adaptive Sparse Gaussian Process", IEEE TNNLS 35(11), 2024;
+with λ = 1 it is that of M. K. Titsias, AISTATS 2009.
+
 A sample i has weight w_i, W = diag(w). The data enter only through five statistics:
 
     n = Σ w_i    yy = Σ w_i y_i²    b = Kux W y    Φ = Kux W Kxu    κ = Σ w_i k_ii

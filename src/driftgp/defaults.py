@@ -24,7 +24,7 @@ _SLACK = 3.0
 _LEAK = 0.01  # weight of what "auto" thinks impossible
 
 # How an AGP starts and learns, and memories 1/(1 − λ) as shares of the window.
-LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "step": "natural"}
+LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "step": "scaled"}
 SHARES = (0.2, 0.6, 10.0)
 _FEW_INPUTS = 4  # up to which a bank has an AGP for each of them
 _NONLINEAR = 5.0  # weight at first of a member that is not linear, over that of one that is

@@ -6,19 +6,20 @@ the stream runs see `Monitor`.
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftgp.agp import AGP
 from driftgp.bound import NoFactor
+from driftgp.inducing import unexplained
 from driftgp.model import Model, State
 from driftgp.monitor import Monitor, MonitorState
 from driftgp.settings_json import portrait
 from driftgp.wrappers import Bank, Watched
 from driftgp.wrappers.holding import Holding
 
-__all__ = ["Monitor", "MonitorState", "describe", "importance"]
+__all__ = ["Monitor", "MonitorState", "Trace", "describe", "importance", "trace"]
 
 # Counters that models and wrappers keep, by the name of the field.
 COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited", "guarded")
@@ -74,6 +75,49 @@ def importance(state: State) -> np.ndarray:
     w = np.array([member.get("weight", 1.0) for member in heard])
     total = (w if np.sum(w) > 0.0 else np.ones_like(w)) @ r
     return np.array(total / (np.sum(total) or 1.0))
+
+
+class Trace(NamedTuple):
+    """What an AGP has learned, in numbers of fixed shapes, so that `prequential` can stack them over time."""
+
+    bound: float  # F, NaN where it has no factor
+    theta: np.ndarray  # H, kernel parameters
+    noise: np.ndarray  # P
+    U: np.ndarray  # M×D, the points in use first
+    points: int  # in use
+    R_tot: float  # variance of the samples that the points do not explain, Σ w k_ii − tr(Kuu⁻¹Φ)
+    R_threshold: float  # κ/T, above which fast-AGP admits a point; with the published rule that of R_tot/σ²
+    n: float  # effective samples, Σ w
+
+
+def trace(state: State) -> Trace:
+    """The bound, the hyperparameters and the inducing points of an AGP, alone or in wrappers.
+
+    As `watch` of `prequential` it gives them over time, each an array with a row for each sample:
+
+    >>> from driftgp import AGP, prequential
+    >>> X = np.linspace(0, 3, 90)[:, None]
+    >>> model = AGP(inducing=5, window=30)
+    >>> run = prequential(model, model.init(X[:30], np.sin(X[:30, 0])), X[30:], np.sin(X[30:, 0]), watch=trace)
+    >>> run.trace.theta.shape, run.trace.bound.shape, run.trace.U.shape
+    ((60, 2), (60,), (60, 5, 1))
+
+    Args:
+        state: of an AGP, or of wrappers around one; a bank has several: give `state.members[k]` of one of them.
+    """
+    *_, (model, view) = _nest(state.model, state.view)
+    if not isinstance(model, AGP):
+        raise ValueError(f"state must be that of an AGP, alone or in wrappers; got one of {state.model.outline}")
+    m, known = view.points, view.statistics
+    left = unexplained(view.inverse_L[:m, :m], known)
+    try:
+        with np.errstate(all="ignore"):
+            F = float(model.evidence_bound(view)) if view.n > 0.0 else math.nan
+    except NoFactor:
+        F = math.nan
+    size = view.n if model.admission == "published" else float(model.window or 1)
+    threshold = view.kappa / max(size, np.finfo(float).tiny)
+    return Trace(F, view.theta.copy(), view.noise.copy(), view.U.copy(), m, left, threshold, view.n)
 
 
 def _report(model: Any, view: Any) -> dict[str, Any]:

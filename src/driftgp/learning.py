@@ -1,10 +1,10 @@
-"""Gradient steps on the logarithms of positive parameters."""
+"""Gradient steps on the logarithms of positive parameters: Adam (Kingma and Ba 2015), and a scaled gradient."""
 
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-Step = Literal["fresh", "carried", "natural"]
+Step = Literal["fresh", "carried", "scaled"]
 STEPS: tuple[str, ...] = get_args(Step)
 
 # Positive parameters stay within exp(±60), about 1e±26: far beyond any use, far from overflow.
@@ -33,12 +33,12 @@ class Adam(NamedTuple):
         return rate * mean / (1.0 - _MEAN**steps) / size, Adam(mean, square, steps)
 
 
-def natural_step(gradient: np.ndarray, information: float, largest: float) -> np.ndarray:
-    """The gradient over the information that the samples hold, none of its entries larger than `largest`.
+def scaled_step(gradient: np.ndarray, information: float, largest: float) -> np.ndarray:
+    """The gradient over one number for all entries, n/2 + prior⁻², none of them larger than `largest`.
 
-    n samples hold at most n/2 of information on the logarithm of a variance, noise or signal: with that for the
+    n samples hold at most n/2 of Fisher information on the logarithm of a variance, noise or signal: with that for the
     curvature a step is Newton's where the samples are clear and a shorter one where they say little, so that a
-    parameter that is right stays where it is.
+    parameter that is right stays where it is. It is not a natural gradient, which would take the information matrix.
     """
     return np.clip(gradient / information, -largest, largest)
 

@@ -43,7 +43,8 @@ class Model(Contract):
         state = state.of(self)
         at_work = state.engine()
         forecasts = at_work.run(state.record.reshape(1), _FIRST, np.array([len(X)]), X)
-        return Forecast(self, forecasts, flat=state.layout.outputs is None, solve=at_work.solve)
+        flat = state.layout.outputs is None
+        return Forecast(self, forecasts, flat, at_work.solve, joint=lambda: self.joint(state.view, X))
 
     def update(self, state: "State", x: ArrayLike, y: ArrayLike, elapsed: ArrayLike = 1.0) -> "State":
         """Learn from one sample (x of D, y a number or P) or from several rows, one after another.

@@ -260,9 +260,18 @@ class Online:
             prediction = self._streams.predict(block, [None] * len(block.codes))
             if isinstance(prediction, Forecast) and self._series is not None:
                 prediction.generation = self._series.generation
+                if self.begun and len(block.codes) > 1:
+                    prediction = self._together(prediction, block)
             if id is not None:
                 pending.keep(self._streams, None, id, self._streams.read(x, learn=True), prediction)
             return prediction
+
+    def _together(self, forecast: Forecast, block: Block) -> Forecast:
+        """Forecasts of several rows with their covariance, by what is known now and may be more later."""
+        state, X = self.state, self._streams.ahead(block, None)
+        made = forecast.joined_by(lambda: state.model.joint(state.view, X))
+        made.source = forecast.source
+        return made
 
     def covariance(self, X: Any) -> np.ndarray:
         """Joint covariance of new targets at the rows of X, N×N, or N×N×P; noise included. They must be one model's.

@@ -1,5 +1,6 @@
-"""The command `driftgp`: a thin shell around the experiments. A new command is a file here and a line below."""
+"""The command `driftgp`: a thin shell around the library. A new command is a file here and a line below."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -10,7 +11,6 @@ from driftgp.cli.demo import demo
 from driftgp.cli.forecast import forecast
 from driftgp.cli.inspect import inspect
 from driftgp.cli.options import WithCalendar
-from driftgp.cli.reproduce import reproduce
 from driftgp.cli.run import run
 
 app = typer.Typer(
@@ -23,7 +23,6 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command(cls=WithCalendar)(compare)
-app.command()(reproduce)
 app.command(cls=WithCalendar)(run)
 app.command()(forecast)
 app.command()(inspect)
@@ -49,10 +48,10 @@ def _options(
     """Take the options that stand before a command."""
 
 
-def main() -> None:
+def main(command: Callable[[], object] = app) -> None:
     """Run the command line; an error that the library explains is shown as its explanation alone."""
     try:
-        app()
+        command()
     except ValueError as error:
         console.complain(str(error))
         raise SystemExit(2) from None

@@ -103,21 +103,20 @@ def _toy(
 ) -> list[dict[str, Any]]:
     """AGP, fast-AGP, the hybrid and persistence on the toy stream."""
     from driftgp.data import toy_stream
-    from driftgp.paper import comparison, settings
-    from driftgp.paper import demo as experiment
+    from driftgp.demo import picture, settings, table
 
-    chosen = settings.paper("toy") if paper else settings.printed("toy")
+    chosen = settings.published() if paper else settings.printed()
     if relevance is not None:
         chosen["relevance"] = relevance.value
-    shown = experiment.methods(chosen)
+    shown = picture.methods(chosen)
     streams = [toy_stream(number) for number in seeds]
-    with console.progress(comparison.steps(shown, streams), "running") as report:
-        results = comparison.compare(shown, streams, report)
+    with console.progress(table.steps(shown, streams), "running") as report:
+        results = table.compare(shown, streams, report)
     rows = [asdict(result.row) for result in results.values()]
     if not as_json:
         comparison_table(rows, seeds, as_json)
     if output is not None:
-        _draw(experiment.picture(streams[0], results["AGP"].runs[0], chosen["window"]), output)
+        _draw(picture.picture(streams[0], results["AGP"].runs[0], chosen["window"]), output)
     return console.plain_rows(COLUMNS, rows)
 
 
@@ -151,9 +150,9 @@ def _draw(figure: Figure, output: Path) -> None:
 
 def _rivals(names: list[str] | None, seeds: int, seed: int, as_json: bool) -> None:
     """The table of the methods that the paper compares with."""
-    from driftgp.paper import compare
+    from driftgp.demo import catalogue
 
     chosen = range(seed, seed + seeds)
-    with console.progress(len(compare.chosen(names)) * (seeds + 1), "running") as report:
-        rows = compare.compare(names, chosen, report)
+    with console.progress(len(catalogue.chosen(names)) * (seeds + 1), "running") as report:
+        rows = catalogue.compare(names, chosen, report)
     comparison_table(rows, chosen, as_json)

@@ -1,4 +1,4 @@
-"""The two shapes in which data leave this room: a daily record as measured, and a stream to learn from."""
+"""The shape in which data leave this room: a stream to learn from."""
 
 from __future__ import annotations
 
@@ -12,52 +12,11 @@ Floats = NDArray[np.float64]
 Times = NDArray[np.datetime64]
 
 
-def _frozen(values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
+def frozen(values: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
     """A read-only copy, so that a frozen record is frozen to its last number."""
     array = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
-
-
-@dataclass(frozen=True, eq=False)
-class Daily:
-    """One row a day: `days` (N, increasing, with gaps or not), `values` (N, or N×24 by the hour), their unit.
-
-    >>> sales = Daily("shop", ["2024-01-01", "2024-01-03"], [2.0, 3.0], unit="EUR")
-    >>> len(sales), sales.days[1] - sales.days[0]
-    (2, np.timedelta64(2,'D'))
-    """
-
-    name: str
-    days: Times  # N
-    values: Floats  # N or N×24
-    unit: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "days", _frozen(self.days, "datetime64[D]"))
-        object.__setattr__(self, "values", _frozen(self.values, np.float64))
-        if self.days.ndim != 1 or len(self.days) != len(self.values):
-            raise ValueError(
-                f"days and values of {self.name!r} must be of one length: give one row a day "
-                f"(got shapes {self.days.shape} and {self.values.shape})"
-            )
-        late = np.flatnonzero(np.diff(self.days) <= np.timedelta64(0, "D"))
-        if late.size:
-            before, after = self.days[late[0]], self.days[late[0] + 1]
-            raise ValueError(f"days of {self.name!r} must increase, one row a day: {after} follows {before}")
-
-    def __len__(self) -> int:
-        return len(self.days)
-
-    def between(self, first: str, last: str) -> Daily:
-        """The days from `first` to `last`, both included."""
-        kept = (self.days >= np.datetime64(first)) & (self.days <= np.datetime64(last))
-        return replace(self, days=self.days[kept], values=self.values[kept])
-
-    def without(self, *days: str) -> Daily:
-        """The same record with these days taken out."""
-        kept = ~np.isin(self.days, np.array(days, dtype="datetime64[D]"))
-        return replace(self, days=self.days[kept], values=self.values[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +46,13 @@ class Stream:
     lag_columns: tuple[int, ...] = ()  # P
 
     def __post_init__(self) -> None:
-        X, y = _frozen(self.X, np.float64), _frozen(self.y, np.float64)
+        X, y = frozen(self.X, np.float64), frozen(self.y, np.float64)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "y", y)
         elapsed = self.elapsed if np.size(self.elapsed) else np.ones(len(y))
-        object.__setattr__(self, "elapsed", _frozen(elapsed, np.float64))
+        object.__setattr__(self, "elapsed", frozen(elapsed, np.float64))
         if self.times is not None:
-            object.__setattr__(self, "times", _frozen(self.times))
+            object.__setattr__(self, "times", frozen(self.times))
         self._check()
 
     def _check(self) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from driftgp.inducing import RULES
 
-STEPS = ("fresh", "carried", "natural")
+STEPS = ("fresh", "carried", "scaled")
 PLACEMENTS = ("greedy", "recent")
 ADMISSIONS = ("algorithm", "published")
 

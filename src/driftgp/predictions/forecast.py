@@ -13,6 +13,7 @@ from driftgp.predictions.normal import nominal_reach
 
 # An engine's own `from_normal`: values of N forecasts at Q normal scores, or at Q of their own each (Q×N): Q×N×P.
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Joint = Callable[[], np.ndarray]
 
 
 class Lawful(Protocol):
@@ -37,10 +38,16 @@ class Forecast(Prediction):
     ((2,), (2,))
     """
 
-    __slots__ = ("_law", "_solve", "flat", "generation", "model", "records", "source")
+    __slots__ = ("_joint", "_law", "_solve", "flat", "generation", "model", "records", "source")
 
     def __init__(
-        self, model: Lawful, records: np.ndarray, flat: bool, solve: Solve | None = None, generation: int = 0
+        self,
+        model: Lawful,
+        records: np.ndarray,
+        flat: bool,
+        solve: Solve | None = None,
+        generation: int = 0,
+        joint: Joint | None = None,
     ) -> None:
         """Take N records of the model's layout.
 
@@ -50,9 +57,10 @@ class Forecast(Prediction):
             flat: whether a target is a plain number, so that arrays have shape N instead of N×1.
             solve: an engine's own `from_normal`, where it has one.
             generation: which of the models of a stream it is, if it had several.
+            joint: the covariance of new targets at the N points between each other, P×N×N, for when it is asked for.
         """
         self.model, self.records, self.flat, self.generation = model, records, flat, generation
-        self._solve = solve
+        self._solve, self._joint = solve, joint
         self._law: Prediction | None = None
         self.source: Source | None = None  # where the rows came from, if that was a frame
 
@@ -84,9 +92,67 @@ class Forecast(Prediction):
     def rows(self, index: slice | ArrayLike) -> "Forecast":
         """Forecasts at some of the points: a slice, numbers or a mask of rows."""
         chosen = row_index(index)
-        some = Forecast(self.model, self.records[chosen], self.flat, self._solve, self.generation)
+        joint = None if self._joint is None else _taken(self._joint, chosen)
+        some = Forecast(self.model, self.records[chosen], self.flat, self._solve, self.generation, joint)
         some.source = self.source and self.source.taken(chosen)
         return some
+
+    def joined_by(self, joint: Joint) -> "Forecast":
+        """The same forecasts with the covariance of new targets at their points, for when it is asked for."""
+        return Forecast(self.model, self.records, self.flat, self._solve, self.generation, joint)
+
+    # ---- together ----------------------------------------------------------------------------------------------------
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of new targets at the points between each other, P×N×N; its diagonal is the variance."""
+        if self._joint is None:
+            raise ValueError(
+                "covariance must be that of one posterior: ask it of what model.predict(state, X) or Online.predict(X) "
+                "gives for several rows, not of forecasts between which the model has learned"
+            )
+        return self._joint()
+
+    def sample(
+        self,
+        size: int = 1,
+        seed: int | np.random.Generator | None = None,
+        *,
+        joint: bool = False,
+        latent: bool = False,
+    ) -> np.ndarray:
+        """Draw `size` targets at each point by a seed, size×N or size×N×P.
+
+        Args:
+            size: how many.
+            seed: a number, or a generator of NumPy's.
+            joint: draw the targets of all points together, with their `covariance`; else independently of each other.
+                A law that is not normal keeps its quantiles: its normal scores are correlated (a Gaussian copula).
+            latent: draw the function f itself, without the noise of new targets, from the normal distribution of its
+                mean and covariance; together.
+
+        >>> from driftgp import AGP
+        >>> X = np.linspace(0, 1, 50)[:, None]
+        >>> model = AGP(inducing=8, window=50, noise=0.1)
+        >>> forecast = model.predict(model.init(X, np.sin(6 * X[:, 0])), X)
+        >>> curves = forecast.sample(3, seed=0, latent=True)  # smooth ones
+        >>> curves.shape, bool(np.abs(np.diff(curves)).max() < 0.5)
+        ((3, 50), True)
+        """
+        if not (joint or latent):
+            return super().sample(size, seed)
+        C = self.covariance  # P×N×N
+        P, N, _ = C.shape
+        noise, deviation = self.records["noise"].T, np.sqrt(np.diagonal(C, axis1=1, axis2=2))  # P×N
+        C = C - noise[:, :, None] * np.eye(N) if latent else C / (deviation[:, :, None] * deviation[:, None, :])
+        values, vectors = np.linalg.eigh(C)  # a covariance of many near points has no Cholesky factor
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        normal = np.random.default_rng(seed).standard_normal((size, P, N))
+        z = np.einsum("pnk,spk->snp", roots, normal)
+        if latent:
+            drawn = self.records["mean"] + z
+            return drawn[..., 0] if self.flat else drawn
+        return self.from_normal(z[..., 0] if self.flat else z)
 
     # ---- from the law ------------------------------------------------------------------------------------------------
 
@@ -145,6 +211,11 @@ class Forecast(Prediction):
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are the model and the numbers: an engine belongs to its process."""
         return _restored, (self.model, self.records, self.flat, self.generation)
+
+
+def _taken(joint: Joint, chosen: Any) -> Joint:
+    """The covariance of some of the points."""
+    return lambda: joint()[:, chosen][:, :, chosen]
 
 
 @lru_cache(maxsize=64)

@@ -1,32 +1,53 @@
 """The methods that the paper compares with, and some that it left out: each obeys the model contract.
 
-All but KRLS-T are written in JAX, which `pip install "driftgp[rivals]"` brings; each is imported when it is asked for.
+They are written in JAX, which `pip install "driftgp[rivals]"` brings; each is imported when it is asked for.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from driftgp.rivals.basis_ensemble import BasisEnsemble
     from driftgp.rivals.exact_window import ExactWindow
     from driftgp.rivals.fitc import DTC, FITC
     from driftgp.rivals.jax_kernel import JaxKernel
     from driftgp.rivals.krlst import KRLST
     from driftgp.rivals.osgp import OSGP
+    from driftgp.rivals.osgp_reference import ReferenceOSGP
+    from driftgp.rivals.state_space import StateSpaceGP
     from driftgp.rivals.svgp import SVGP
     from driftgp.rivals.vsi import AGPVSI, VSI, WVSGP
     from driftgp.rivals.wiski import WISKI
 
-__all__ = ["AGPVSI", "DTC", "FITC", "KRLST", "OSGP", "SVGP", "VSI", "WISKI", "WVSGP", "ExactWindow", "JaxKernel"]
+__all__ = [
+    "AGPVSI",
+    "DTC",
+    "FITC",
+    "KRLST",
+    "OSGP",
+    "SVGP",
+    "VSI",
+    "WISKI",
+    "WVSGP",
+    "BasisEnsemble",
+    "ExactWindow",
+    "JaxKernel",
+    "ReferenceOSGP",
+    "StateSpaceGP",
+]
 
 _MODULES = {
     "AGPVSI": "vsi",
+    "BasisEnsemble": "basis_ensemble",
     "DTC": "fitc",
     "ExactWindow": "exact_window",
     "FITC": "fitc",
     "JaxKernel": "jax_kernel",
     "KRLST": "krlst",
     "OSGP": "osgp",
+    "ReferenceOSGP": "osgp_reference",
     "SVGP": "svgp",
+    "StateSpaceGP": "state_space",
     "VSI": "vsi",
     "WISKI": "wiski",
     "WVSGP": "vsi",

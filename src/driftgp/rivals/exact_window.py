@@ -23,6 +23,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from driftgp.rivals import jax_bound as bound
+from driftgp.rivals import jax_learning as learning
+from driftgp.rivals import jax_window as window
 from driftgp.rivals.base import Normal
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units, Window
@@ -144,3 +146,16 @@ def _evidence_backward(residuals: tuple[Any, ...], dF: Array) -> tuple[Array, Ar
 
 
 evidence.defvjp(_evidence_forward, _evidence_backward)
+
+
+def maximised(h: Hyperparameters, X: Array, y: Array, rate: Any, iterations: int) -> tuple[Hyperparameters, Array]:
+    """Hyperparameters after so many Adam iterations on the evidence of a batch, and the steps left out in them."""
+    memory = window.fill(X, y, 1.0, X.shape[0])  # gaps have weight 0
+    n = jnp.sum(memory.w)
+
+    def objective(h: Hyperparameters, _: Any) -> Array:
+        return evidence(*whitened(h, memory), n, h.noise)
+
+    optimizer = learning.adam(rate)
+    climb = learning.ascend(objective, h, (), optimizer, learning.begun(optimizer, h), iterations)
+    return climb.positive, climb.skipped

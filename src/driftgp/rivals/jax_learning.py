@@ -52,6 +52,16 @@ def adam(rate: Array | float) -> Any:
     return optax.chain(optax.scale_by_adam(), optax.scale(-rate))
 
 
+def annealed(rate: Array | float, period: float) -> Any:
+    """Adam whose rate falls as half a cosine does, from `rate` to 1e-4 after `period` steps."""
+    least = 1e-4
+
+    def size(count: Array) -> Array:
+        return -(least + (rate - least) * 0.5 * (1.0 + jnp.cos(jnp.pi * count / period)))
+
+    return optax.chain(optax.scale_by_adam(), optax.scale_by_schedule(size))
+
+
 def begun(optimizer: Any, positive: Any, free: Any = ()) -> Any:
     """State of an optimiser that has not taken a step."""
     return optimizer.init(ravel_pytree((positive, free))[0])

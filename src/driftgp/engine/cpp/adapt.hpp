@@ -44,10 +44,10 @@ inline void Work::renew() {
     }
 }
 
-// Steps uphill in the logarithms of the parameters and, unless they are natural, in the newest point.
+// Steps uphill in the logarithms of the parameters and, if they are fresh, in the newest point.
 inline void Work::climb() {
     int count = rules.parameters(), H = rules.formula.parameters;
-    bool moving = rules.step != NATURAL;
+    bool moving = rules.step == FRESH;
     double *gradient = memory.zeros(count + D), *last = state.U + size_t(m - 1) * D;
     Adam carried(state.adam_mean, state.adam_square, *state.adam_steps), fresh(count, memory), newest(D, memory);
     Adam &adam = rules.step == CARRIED ? carried : fresh;
@@ -59,12 +59,15 @@ inline void Work::climb() {
             *state.skipped += rules.iterations - iteration;
             break;
         }
-        if (moving) {
-            adam.step(gradient, count, rules.rate), newest.step(gradient + count, D, rules.rate);
-            for (int d = 0; d < D; d++) last[d] += gradient[count + d];
-        } else {
+        if (rules.step == SCALED) {
             for (int i = 0; i < count; i++)
                 gradient[i] = std::min(std::max(gradient[i] / information, -rules.rate), rules.rate);
+        } else {
+            adam.step(gradient, count, rules.rate);
+        }
+        if (moving) {
+            newest.step(gradient + count, D, rules.rate);
+            for (int d = 0; d < D; d++) last[d] += gradient[count + d];
         }
         for (int i = 0; i < count; i++) {
             double &parameter = i < H ? state.theta[i] : state.noise[i - H];

@@ -17,7 +17,7 @@
 namespace DRIFTGP_LEVEL {
 
 enum Rule { LEAVE_ONE_OUT, BY_CHOLESKY, BY_DIAGONAL };
-enum StepKind { FRESH, CARRIED, NATURAL };
+enum StepKind { FRESH, CARRIED, SCALED };
 
 // A matrix has no factor whatever is added to its diagonal: numbers have grown beyond all bounds.
 struct NoFactor {};
