@@ -16,12 +16,11 @@ from benchmarks.process import Row, environment
 from benchmarks.streams import DEFAULTS, Size
 from benchmarks.timing import Run, in_turn, timed
 from driftgp import Online, prequential
-from driftgp.beginning import FIRST
 from driftgp.checks import real
 from driftgp.data import Stream
-from driftgp.features import Features, History
 from driftgp.model import checked_inputs, checked_rows
 from driftgp.predictions import Forecast
+from driftgp.stream.begin import FIRST
 
 WARMUP = 400  # rows that the default model of 0.1 starts from
 BATCH = 1000  # rows of one partial_fit
@@ -148,27 +147,21 @@ def _sklearn(stream: Stream, rows: int) -> dict[str, Run]:
 
 
 def command(rows: int, rounds: int) -> list[Row]:
-    """`driftgp run` over a file, all of its process, and `prequential` of the same model on the same inputs: CPU."""
-    from driftgp.runner import settings_from
-    from driftgp.runner.models import build_model
+    """`driftgp run` over a file, all of its process, and `Online.evaluate` of the same rows in a frame: CPU."""
+    import polars as pl
 
     y = streams.series(rows)
-    X = History(Features(lags=LAGS)).extend(np.zeros((rows, 0)), np.zeros((rows, 0)), y, [None] * rows)
-    settings = settings_from({"target": "y", "features": [], "lags": LAGS})
-    first = settings.rows_of_warmup
-    targets = y[LAGS:]
-    model = build_model(settings, X[:first], targets[:first], None)
-    found: dict[str, list[float]] = {"driftgp run": [], "prequential": []}
+    frame = pl.DataFrame({"y": y})
+    found: dict[str, list[float]] = {"driftgp run": [], "Online.evaluate": []}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(rounds):
             found["driftgp run"].append(_run(y, Path(folder)))
             start = time.process_time()
-            made = prequential(model, model.init(X[:first], targets[:first]), X[first:], targets[first:]).prediction
-            found["prequential"].append(time.process_time() - start)
-        means = np.genfromtxt(Path(folder) / "out.csv", delimiter=",", names=True)["mean"][LAGS + first :]
-    there = np.isfinite(means)  # the first row after the warm-up is learned from, and not predicted
-    if not (there.mean() > 0.99 and np.allclose(means[there], made.mean[there], rtol=1e-4)):
-        return [{"failed": "driftgp run and prequential do not predict the same", "rows": rows}]
+            made = Online(target="y", lags=LAGS).evaluate(frame)
+            found["Online.evaluate"].append(time.process_time() - start)
+        means = np.genfromtxt(Path(folder) / "out.csv", delimiter=",", names=True)["mean"]
+    if not np.allclose(means, made.mean, rtol=1e-4):
+        return [{"failed": "driftgp run and Online.evaluate do not predict the same", "rows": rows}]
     return [{"name": name, "how": "CPU", "rows": rows, "D": LAGS, "seconds": values} for name, values in found.items()]
 
 
@@ -176,7 +169,7 @@ def _run(y: np.ndarray, folder: Path) -> float:
     """CPU seconds of `driftgp run` from its start to its end."""
     table = folder / "in.csv"
     table.write_text("y\n" + "".join(f"{value:.17g}\n" for value in y.tolist()), encoding="utf-8")
-    options = ["--target", "y", "--features", "", "--lags", str(LAGS), "--output", str(folder / "out.csv")]
+    options = ["--target", "y", "--lags", str(LAGS), "--output", str(folder / "out.csv")]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, "-c", COMMAND, "run", str(table), *options],

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from driftgp.beginning import FIRST, Default, Plan
 
 from driftgp import AGP, Online
 from driftgp.defaults import recommended

@@ -16,7 +16,7 @@ from driftgp.online import Online, refuse_half_life, start_of
 from driftgp.predictions import Prediction
 from driftgp.stream import keys as naming
 from driftgp.stream import store
-from driftgp.stream.begin import Given
+from driftgp.stream.begin import Given, Start
 from driftgp.stream.evaluation import with_rows
 from driftgp.stream.keys import Key
 from driftgp.stream.runtime import Block, Streams
@@ -54,7 +54,7 @@ class Fleet:
 
     def __init__(
         self,
-        model: Model | None = None,
+        model: Model | Start | None = None,
         *,
         key: str | None = None,
         target: str | None = None,
@@ -119,6 +119,11 @@ class Fleet:
         self.lock = turns(self)  # threads that share it take turns
 
     # ---- what it holds -----------------------------------------------------------------------------------------------
+
+    @property
+    def streams(self) -> Streams:
+        """The runtime below it, for entry points that keep more in one file."""
+        return self._streams
 
     @property
     def settings(self) -> Settings:
@@ -189,10 +194,11 @@ class Fleet:
             if streams.planned is not None and streams.common is not None:
                 other.share(streams.planned, named=streams.named)
                 other.begun = True
-            return Fleet._of(other)
+            return Fleet.of(other)
 
     @classmethod
-    def _of(cls, streams: Streams) -> "Fleet":
+    def of(cls, streams: Streams) -> "Fleet":
+        """The one that stands on this runtime."""
         fleet = cls.__new__(cls)
         fleet._adopt(streams)  # noqa: SLF001
         return fleet
@@ -323,7 +329,7 @@ class Fleet:
     @classmethod
     def from_bytes(cls, data: bytes, model: Model | None = None) -> "Fleet":
         """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
-        return cls._of(store.from_bytes(_KIND, data, model).streams)
+        return cls.of(store.from_bytes(_KIND, data, model).streams)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fleet to the file at `path`, which at every moment is the old one or the new one."""

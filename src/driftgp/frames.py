@@ -95,6 +95,8 @@ def table(x: Any) -> Table | None:
     """
     if isinstance(x, np.ndarray):
         return None
+    if isinstance(x, Table):
+        return x
     if isinstance(x, Mapping):
         return _row(x.items(), None)
     if hasattr(type(x), "columns"):
@@ -308,6 +310,7 @@ def _microseconds(values: np.ndarray) -> np.ndarray:
 
 
 def numbers(column: Column, argument: str) -> np.ndarray:
+    """The values of a column of numbers; anything else is refused."""
     if column.kind != "numbers":
         shown = next((value for value in column.values if value is not None), None)
         raise ValueError(

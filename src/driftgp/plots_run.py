@@ -78,7 +78,7 @@ def run_figure(predictions: Predictions, about: About) -> Figure:
     return figure
 
 
-def groups_figure(
+def keys_figure(
     predictions: Predictions, about: About, scores: Mapping[str, Mapping[str, Any]], most: int = PANELS
 ) -> Figure:
     """Draw the last stretch of several series, those with the worst relative error first."""
@@ -86,27 +86,27 @@ def groups_figure(
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
-    groups = worst_first(predictions, list(scores))[:most]
-    few = len(groups) <= FEW
+    keys = worst_first(predictions, list(scores))[:most]
+    few = len(keys) <= FEW
     columns, width, height = (2, 9.0, 1.9) if few else (4, 13.0, 1.5)
-    rows = -(-len(groups) // columns)
+    rows = -(-len(keys) // columns)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, 1.0 + height * rows), layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, group in zip(panels, groups, strict=False):
-            own = predictions.of(group)
+        for axes, key in zip(panels, keys, strict=False):
+            own = predictions.of(key)
             own = own.rows(np.isfinite(own.mean)).rows(slice(-(STRETCH // 3), None))
             _stretch(axes, own, about.level, rows=STRETCH // 3)
             _alarms(axes, own)
             axes.set_title(
-                f"{_short(group, 30 if few else 14)}: RMSE {_figure(scores[group]['rmse'])}, "
-                f"coverage {scores[group]['coverage']:.0%}",
+                f"{_short(key, 30 if few else 14)}: RMSE {_figure(scores[key]['rmse'])}, "
+                f"coverage {scores[key]['coverage']:.0%}",
                 fontsize=None if few else 9,
             )
             axes.tick_params(axis="both" if not few else "x", labelsize=8 if few else 7)
-        for axes in panels[len(groups) :]:
+        for axes in panels[len(keys) :]:
             axes.set_axis_off()
-        shown = f"{len(groups)} of {len(scores)} series" if len(scores) > len(groups) else "all series"
+        shown = f"{len(keys)} of {len(scores)} series" if len(scores) > len(keys) else "all series"
         figure.supylabel(about.axis, fontsize=10)
         handles = {
             label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
@@ -123,18 +123,18 @@ def groups_figure(
     return figure
 
 
-def worst_first(predictions: Predictions, groups: Sequence[str]) -> list[str]:
-    """Groups by mean squared error relative to the variance of their targets, largest first."""
+def worst_first(predictions: Predictions, keys: Sequence[str]) -> list[str]:
+    """Keys by mean squared error relative to the variance of their targets, largest first."""
 
-    def badness(group: str) -> float:
-        own = predictions.of(group)
+    def badness(key: str) -> float:
+        own = predictions.of(key)
         there = np.isfinite(own.actual) & np.isfinite(own.mean)
         if there.sum() < 2:
             return -1.0
         spread = float(np.var(own.actual[there])) or 1.0
         return float(np.mean((own.actual - own.mean)[there] ** 2)) / spread
 
-    return sorted(groups, key=badness, reverse=True)
+    return sorted(keys, key=badness, reverse=True)
 
 
 def rolling(values: Floats, window: int) -> Floats:

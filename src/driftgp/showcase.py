@@ -10,7 +10,6 @@ from driftgp import plots
 from driftgp.comparison import OURS, Backtest, backtest
 from driftgp.comparison.contest import Report
 from driftgp.data import bike_sharing_stream
-from driftgp.features import Features, History
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 
 WEATHER = ("temp", "hum", "windspeed", "weathersit")
 KNOWN = ("holiday", "workingday")
-FEATURES = Features(columns=WEATHER, known=KNOWN, lags=3, seasonal=(24, 168), cycles=("day", "week"))
 WEEK = 168  # hours
+LAGS = (1, 2, 3, 24, WEEK)
 WARMUP = 500
 METHODS = ("persistence", "seasonal naive")
 
@@ -48,9 +47,19 @@ def bikes(report: Report | None = None, rows: int | None = None) -> Shown:
     """
     stream = bike_sharing_stream(features=(*WEATHER, *KNOWN))
     assert stream.times is not None  # noqa: S101 (hours have times)
-    weather, known = stream.X[:, : len(WEATHER)], stream.X[:, len(WEATHER) :]
-    X = History(FEATURES).extend(weather, known, stream.y, stream.times.astype("datetime64[s]").tolist())
-    y, times = stream.y[-len(X) :][:rows], stream.times[-len(X) :][:rows]
-    X = X[:rows]
-    found = backtest(X, y, methods=METHODS, warmup=WARMUP, season=WEEK, report=report)
-    return Shown(found, times[WARMUP:], y[WARMUP:])
+    X, y, times = stream.X[:rows], stream.y[:rows], stream.times[:rows]
+    names = ("time", "bikes", *WEATHER, *KNOWN)
+    hours = zip(times.astype("datetime64[s]").tolist(), y.tolist(), X.tolist(), strict=True)
+    found = backtest(
+        [dict(zip(names, (hour, bikes, *values), strict=True)) for hour, bikes, values in hours],
+        methods=METHODS,
+        warmup=WARMUP,
+        season=WEEK,
+        report=report,
+        target="bikes",
+        time="time",
+        known=KNOWN,
+        lags=LAGS,
+        calendar=True,
+    )
+    return Shown(found, times[found.warmup :], y[found.warmup :])

@@ -9,6 +9,7 @@ from driftgp.cli.compare import compare
 from driftgp.cli.demo import demo
 from driftgp.cli.forecast import forecast
 from driftgp.cli.inspect import inspect
+from driftgp.cli.options import WithCalendar
 from driftgp.cli.reproduce import reproduce
 from driftgp.cli.run import run
 
@@ -21,9 +22,9 @@ app = typer.Typer(
 )
 
 app.command()(demo)
-app.command()(compare)
+app.command(cls=WithCalendar)(compare)
 app.command()(reproduce)
-app.command()(run)
+app.command(cls=WithCalendar)(run)
 app.command()(forecast)
 app.command()(inspect)
 

@@ -26,7 +26,7 @@ from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from driftgp.forecasting import Fan
-    from driftgp.runner.inputs import Inputs
+    from driftgp.runs.inputs import Inputs
 
 COLUMNS = (
     Column("time", "time"),
@@ -70,11 +70,13 @@ def forecast(
     Columns that are known ahead (--known) need rows below the last target, with the target blank.
     """
     from driftgp.data.rows import open_rows
-    from driftgp.runner import settings_from
-    from driftgp.runner.inputs import read_inputs
+    from driftgp.runs import settings_from
+    from driftgp.runs.inputs import read_inputs
 
-    given = {"target": target, "known": known, "malformed": malformed, "time": time, "features": "", "lags": 1}
-    settings = settings_from({name: value for name, value in given.items() if value is not None})
+    given = {"target": target, "known": known, "malformed": malformed, "time": time, "lags": 1, "calendar": False}
+    settings = settings_from(
+        {name: value for name, value in given.items() if value is not None} | {"others": "ignored"}
+    )
     with open_rows(file) as rows:
         read = read_inputs(settings, rows, complain=console.remark)
     fan, past = _forecast(read, steps, season, len(settings.known))
@@ -106,11 +108,10 @@ def _forecast(read: Inputs, steps: str, season: int | None, known: int) -> tuple
 
     from driftgp.forecasting import Forecaster
 
-    dated = all(clock is not None for clock in read.clock)
     last = int(np.max(np.flatnonzero(np.isfinite(read.y)), initial=-1)) + 1
     if last == 0:
         raise ValueError("target has no numbers: there is nothing to forecast from")
-    times = np.array(read.clock[:last], "datetime64[us]") if dated else None
+    times = read.wall[:last].astype("datetime64[us]") if read.dated else None
     horizon = _horizon(steps, times)
     K = slice(0, known)  # the known columns are the first inputs
     forecaster = Forecaster(horizon, season=season, known=read.names[K])
@@ -132,7 +133,7 @@ def _horizon(text: str, times: Any) -> int:
     """Rows from a number of them, or from a time."""
     import numpy as np
 
-    from driftgp.runner.settings import SECONDS
+    from driftgp.runs.settings import SECONDS
     from driftgp.season import usual_step
 
     number, unit = (text[:-1], text[-1]) if text[-1:] in SECONDS else (text, "")

@@ -9,61 +9,47 @@ from driftgp.cli import console
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
+    from driftgp.data.predictions import Header
+    from driftgp.runs import Answers, Run
 
-    from driftgp.runner import Answer, Runner
-
-BETWEEN = 100  # rows from one look at the model to the next, at least
+BETWEEN = 100  # rows from one look at the model to the next
 
 
 class ImportanceTrace:
     """What mattered to the model of a run with one series, from time to time."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, run: Run) -> None:
         """Take the run."""
-        self.runner = runner
-        self._seen: list[tuple[Answer, np.ndarray]] = []
-        self._last: Answer | None = None  # after which the model has not been looked at
-        self._next = 0  # rows read at which to look again
+        self.run = run
+        self._seen: list[tuple[Answers, dict[str, float]]] = []
 
-    def see(self, answer: Answer) -> None:
-        """Look at the model after a row, unless the last look was a few rows ago."""
-        self._last = answer
-        if self.runner.rows >= self._next:
-            self._look(answer)
-
-    def _look(self, answer: Answer) -> None:
+    def see(self, answers: Answers) -> None:
+        """Look at the model after a block of rows."""
         from driftgp.diagnostics import importance
+        from driftgp.online import Online
 
-        state = self.runner.lanes[answer.group].state
-        if state is None:  # not started
-            return
-        shares = importance(state)
+        online = self.run.stream
+        assert isinstance(online, Online)  # noqa: S101
+        shares = importance(online.state)
         if (shares != shares).any():
             raise ValueError(
-                f"--importance needs a model that says how relevant each input is; {self.runner.settings.model!r} does "
+                f"--importance needs a model that says how relevant each input is; {self.run.settings.model!r} does "
                 "not: leave out --model, or use --model agp"
             )
-        self._seen.append((answer, shares))
-        self._last, self._next = None, self.runner.rows + BETWEEN
+        self._seen.append((answers, dict(zip(online.inputs, shares.tolist(), strict=True))))
 
-    def draw(self, path: Path) -> None:
+    def draw(self, path: Path, header: Header) -> None:
         """Draw what was seen."""
         import numpy as np
 
         from driftgp import plots, plots_run
         from driftgp.data import predictions
 
-        runner = self.runner
-        if self._last is not None:
-            self._look(self._last)
         if not self._seen:
-            raise ValueError(
-                f"the model has not started after {runner.rows} rows: there is no importance to draw. Give more rows, "
-                "or a smaller --warmup"
-            )
-        header = predictions.columns(timed=bool(runner.schema.time), grouped=False)
-        at = predictions.from_answers(header, [answer for answer, _ in self._seen]).at
-        shares = np.array([shares for _, shares in self._seen])
-        plots.save(plots_run.importance_figure(at, shares, runner.features.names, runner.settings.target), path)
+            raise ValueError("there are no rows: there is no importance to draw")
+        at = predictions.from_answers(header, [answers for answers, _ in self._seen]).at
+        last = np.cumsum([len(answers) for answers, _ in self._seen]) - 1
+        names = list(dict.fromkeys(name for _, shares in self._seen for name in shares))
+        shares = np.array([[own.get(name, 0.0) for name in names] for _, own in self._seen])
+        plots.save(plots_run.importance_figure(at[last], shares, names, self.run.settings.target), path)
         console.remark(f"wrote {path}")

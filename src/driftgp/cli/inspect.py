@@ -1,149 +1,238 @@
-"""`driftgp inspect`."""
+"""`driftgp inspect`: a page on what a file holds. What it is, what it has learned, how it does, what to look at."""
 
 from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftgp.cli import console
-from driftgp.cli.console import Column
 from driftgp.cli.options import Picture
+from driftgp.wording import figure
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from driftgp.fleet import Fleet
     from driftgp.model import State
-    from driftgp.runner.lane import Lane
-    from driftgp.runner.run import Saved
+    from driftgp.online import Online
+    from driftgp.runs import Saved
 
-LABELS = {  # where a name alone does not say what a person on call should make of it
-    "rows_read": "rows read, of all series",
-    "run_rmse": "RMSE",
-    "run_mse": "MSE",
-    "run_relative": "MSE / variance of the targets (1: no better than their mean)",
-    "run_mae": "MAE",
-    "run_nlpd": "NLPD",
-    "run_coverage": "coverage of the intervals",
-    "run_width": "mean width of the intervals",
-    "run_rmse_compared": "RMSE on the rows on which naive forecasts are compared",
-    "run_rmse_persistence": "RMSE of persistence",
-    "run_mae_persistence": "MAE of persistence",
-    "run_rmse_season": "RMSE of the seasonal naive forecast",
-    "run_mae_season": "MAE of the seasonal naive forecast",
-    "run_rmse_season_2": "RMSE of the seasonal naive forecast, longer season",
-    "run_mae_season_2": "MAE of the seasonal naive forecast, longer season",
-    "run_missing": "rows without a target",
-    "run_carried": "rows with a gap in an input",
-    "run_alarms": "alarms",
-    "unit_of_time": "unit of time (the usual time between rows)",
-    "residual": "last residual, in standard deviations",
-    "residual_mean": "mean residual of late (right: 0)",
-    "residual_square": "mean squared residual of late (right: 1)",
-    "autocorrelation": "autocorrelation of residuals (right: 0)",
-    "log_score": "log score of late",
-    "evidence": "evidence of a change, by kind (an alarm comes at 1)",
-    "since_alarm": "rows since the last alarm",
-    "time_constant": "time constant, in units of time",
-    "half_life": "half-life, in units of time",
-    "renewals": "changes of the model's units",
-    "filled": "gaps filled, by input",
-    "limited": "wild values limited, by input",
-    "guarded": "wild targets limited",
-    "weights": "weights of the members",
-    "importance": "importance of the inputs, largest first",
-    "calibration": "intervals against the model's own, by level",
-    "memory": "memory in samples",
-    "samples": "samples learned from",
-    "skipped": "gradient steps skipped",
-    "repaired": "factorisations repaired",
-}
-
-
-OF_A_MEMBER = (  # on screen
-    "weight",
-    "memory",
-    "effective_samples",
-    "window",
-    "inducing_in_use",
-    "points",
-    "noise",
-    "skipped",
-)
+Note = tuple[str, str]
+INPUTS_SHOWN = 8
+ALARMS_SHOWN = 5
+_NEAR = 0.7  # evidence of a change from which on it is worth a look: an alarm comes at 1
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="File that --checkpoint or Online.save wrote.")],
-    group: Annotated[str | None, typer.Option(help="Series to look at.", show_default="most alarms")] = None,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File that run --checkpoint, Online.save or Fleet.save wrote.")
+    ],
+    key: Annotated[str | None, typer.Option(help="Series to look at.", show_default="most alarms")] = None,
     plot: Picture = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Say what is in a checkpoint: what the model remembers, how it has done of late, whether something is wrong."""
+    """Show what a saved run, stream or fleet is, what it has learned, how it does, and what to look at."""
     from driftgp.files import read_whole
-    from driftgp.runner import read_checkpoint
-    from driftgp.runner.bundle import MAGIC
-    from driftgp.runner.warnings import warnings_of
 
     data = read_whole(file)
     try:
-        if not data.startswith(MAGIC):
-            _model_checkpoint(data, plot, as_json=as_json)
-            return
-        saved = read_checkpoint(data)
+        page = _page(data, key)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
-    key = _chosen(saved, group)
-    facts = _facts(saved, key) | {"warnings": warnings_of(saved.settings, saved.schema, saved.lanes)}
+    if plot is not None and page.targets is None:
+        raise ValueError(f"{file} is not the checkpoint of a run: it has no picture to show")
     if as_json:
-        print(json.dumps(_without_nan(facts), indent=2, allow_nan=False))
+        print(json.dumps(_without_nan(page.facts), indent=2, allow_nan=False))
     else:
-        _print(facts, title=f"{file}, series {key!r}" if key else f"{file}")
+        page.print(str(file))
     if plot is not None:
-        _draw(saved, key, facts, plot)
+        _draw(page, plot)
 
 
-def _chosen(saved: Saved, group: str | None) -> str:
-    if not saved.lanes:
-        raise ValueError("the checkpoint holds no series yet: nothing to inspect")
-    if group is None:
-        return max(saved.lanes, key=lambda key: saved.lanes[key].scores.alarms)
-    if group not in saved.lanes:
-        raise ValueError(f"group must be one of {', '.join(map(repr, list(saved.lanes)[:20]))}; got {group!r}")
-    return group
+class Page:
+    """Facts for programs, and sections of notes for people."""
+
+    def __init__(self, title: str) -> None:
+        """Begin with a title."""
+        self.title = title
+        self.facts: dict[str, Any] = {}
+        self.sections: dict[str, list[Note]] = {
+            name: [] for name in ("What it is", "What it has learned", "How it does", "What to look at")
+        }
+        self.targets: list[float] | None = None  # the last ones, for a picture
+        self.name = ""
+
+    def add(self, section: str, *notes: Note) -> None:
+        """Put notes into a section."""
+        self.sections[section] += notes
+
+    def print(self, file: str) -> None:
+        """Print it for people."""
+        print(f"{file}: {self.title}")
+        for name, notes in self.sections.items():
+            if notes:
+                print(f"\n{name}")
+                console.print_notes((f"  {what}", text) for what, text in notes)
 
 
-def _facts(saved: Saved, key: str) -> dict[str, Any]:
-    from driftgp.runner.naive import NAMES, labels_of
+def _page(data: bytes, key: str | None) -> Page:
+    from driftgp.fleet import Fleet
+    from driftgp.runs import read_checkpoint
+    from driftgp.stream import store
 
-    lane = saved.lanes[key]
-    facts: dict[str, Any] = {"rows_read": saved.rows, "series": len(saved.lanes)}
-    named = labels_of([lane.naive.seasons or ()])
-    unknown = {f"{kind}_{name}" for kind in ("rmse", "mae") for name in NAMES if name not in named}
-    summary = lane.scores.summary().items()
-    facts |= {f"run_{name}": value for name, value in summary if name not in unknown}
-    if lane.model is None or lane.state is None:
-        return facts | {"model": "not started", "warmup_rows": len(lane.batch)}
-    last = lane.alarms.last
-    facts |= {"evidence": lane.alarms.evidence, "since_alarm": None if last is None else lane.alarms.rows - last}
-    facts |= {"unit_of_time": _unit(saved, lane)}
-    return facts | _of_state(lane.state, list(lane.features.names))
+    kind = store.kind_of(data)
+    if kind == "run":
+        return _of_run(read_checkpoint(data), key)
+    if kind == "fleet":
+        return _of_fleet(Fleet.from_bytes(data), key)
+    return _of_stream(data)
 
 
-def _of_state(state: State, names: list[str]) -> dict[str, Any]:
-    """What a model has learned, with its inputs by their names."""
+# ---- a run -----------------------------------------------------------------------------------------------------------
+
+
+def _of_run(saved: Saved, asked: str | None) -> Page:
+    from driftgp.fleet import Fleet
+    from driftgp.runs import words
+    from driftgp.runs.warnings import warnings_of
+
+    stream, settings = saved.stream, saved.settings
+    keys = list(stream.keys) if isinstance(stream, Fleet) else []
+    key = _chosen(saved, keys, asked)
+    online = stream[key] if isinstance(stream, Fleet) and key is not None else stream
+    page = Page(f"a run of {saved.rows} rows, {settings.target} {words.ahead(saved)} ahead")
+    page.facts |= {"rows_read": saved.rows, "series": max(len(keys), 1), "target": settings.target}
+    page.add("What it is", ("Model", words.model(saved)))
+    if keys:
+        shown = f"{len(keys)}, one for each {settings.key}; this page is on {key!r} (--key for another)"
+        page.add("What it is", ("Series", shown))
+    page.add("What it is", *words.inputs(saved))
+    read = words.read(saved)
+    if read:
+        page.add("What it is", ("Read", "; ".join(read)))
+    if not online.begun:  # type: ignore[union-attr]
+        raise ValueError("the checkpoint holds no row yet: there is nothing to inspect")
+    _learned(page, online.state, list(online.inputs))  # type: ignore[union-attr,arg-type]
+    _scores(page, saved, key if keys else None)
+    found = warnings_of(saved)
+    page.facts["warnings"] = found
+    page.add("What to look at", *(("Warning", text) for text in found))
+    if not page.sections["What to look at"]:
+        page.add("What to look at", ("", "nothing stands out"))
+    series = stream.streams.series[key if keys else None]
+    page.targets, page.name = series.past.y.tolist(), str(key) if keys else settings.target
+    return page
+
+
+def _chosen(saved: Saved, keys: list[Any], asked: str | None) -> Any:
+    """The series to look at: the one that was asked for, or the one with the most alarms."""
+    if asked is not None and asked not in keys:
+        known = ", ".join(map(repr, keys[:20])) or "none, since the file has one series"
+        raise ValueError(f"key must be one of {known}; got {asked!r}")
+    if not keys or asked is not None or saved.monitor is None:
+        return asked if asked is not None else (keys or [None])[0]
+    monitor = saved.monitor
+    return max(keys, key=lambda name: monitor.of(name)["alarms"] if name in monitor.places else -1)
+
+
+def _scores(page: Page, saved: Saved, key: Any) -> None:
+    """How the forecasts of a series have done."""
+    from driftgp.runs import words
+    from driftgp.runs.warnings import name_of
+    from driftgp.stream.monitor import means
+
+    monitor = saved.monitor
+    if monitor is None or key not in monitor.places:
+        page.add("How it does", ("Scores", "none: the run kept no scores"))
+        return
+    sums = monitor.of(key)
+    found = means(sums, monitor.labels)
+    counts = {name: int(sums[name]) for name in ("missing", "gaps", "late", "jump", "alarms")}
+    page.facts |= {f"run_{name}": value for name, value in (found | counts).items()}
+    page.facts["naive"] = list(monitor.labels)
+    naive = [f"{name_of(label)} {figure(found[f'rmse_{n}'])}" for n, label in enumerate(monitor.labels)]
+    page.add("How it does", ("RMSE", f"{figure(found['rmse'])}; on the same rows: {', '.join(naive)}"))
+    inside = f"{found['coverage']:.1%} of {found['scored']} targets lie in their {saved.settings.level:.0%} interval"
+    page.add("How it does", ("Intervals", f"{inside}; mean width {figure(found['width'])}"))
+    if key is None:
+        page.add("How it does", *words.coverage(monitor))
+    if monitor.watch is not None:
+        _alarms(page, saved, key, counts["alarms"])
+
+
+def _alarms(page: Page, saved: Saved, key: Any, count: int) -> None:
+    monitor = saved.monitor
+    assert monitor is not None  # noqa: S101
+    alarms = monitor.alarms[monitor.places[key]]
+    since = None if alarms.last is None else alarms.rows - alarms.last
+    page.facts |= {"evidence": dict(alarms.evidence), "since_alarm": since}
+    own = [alarm for alarm in monitor.raised if alarm.key == key]
+    page.facts["raised"] = [str(alarm) for alarm in own]
+    last = "" if since is None else f"; the last one {since} rows ago"
+    page.add("How it does", ("Alarms", f"{count or 'none'}{last}"))
+    page.add("How it does", *(("", str(alarm)) for alarm in own[-ALARMS_SHOWN:]))
+    near = [f"{kind} {share:.0%}" for kind, share in alarms.evidence.items() if share >= _NEAR]
+    if near:
+        page.add("What to look at", ("Change", f"evidence of a change is near an alarm: {', '.join(near)}"))
+
+
+# ---- what a model has learned ----------------------------------------------------------------------------------------
+
+
+def _learned(page: Page, state: State, names: list[str]) -> None:
+    from driftgp import engine
     from driftgp.diagnostics import describe, importance
 
-    about = describe(state.model, state)
+    about, learned = describe(state.model, state), _named(state.model.summary(state), names)
+    members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
     for counts in {"filled", "limited"} & set(about):
         about[counts] = {name: count for name, count in zip(names, about[counts], strict=True) if count}
     shares = dict(zip(names, importance(state).tolist(), strict=True))
-    known = not any(map(math.isnan, shares.values()))
-    learned = _named(state.model.summary(state), names)
-    members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
-    facts: dict[str, Any] = {"inputs": names}
-    facts |= {"importance": dict(sorted(shares.items(), key=lambda item: -item[1]))} if known else {}
-    return facts | about | learned | ({"members": members} if members else {})
+    page.facts |= {"engine": engine.describe(state.model), "inputs": names}
+    if not any(map(math.isnan, shares.values())):
+        ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
+        page.facts["importance"] = ordered
+        page.add("What it has learned", ("Inputs", _importance(ordered)))
+    page.facts |= about | learned | ({"members": members} if members else {})
+    page.add("What it has learned", *_of_members(members, about))
+    if learned.get("calibration"):
+        factors = ", ".join(f"{level} × {factor:.2f}" for level, factor in learned["calibration"].items())
+        page.add("What it has learned", ("Intervals", f"as wide as the model's own, by level: {factors}"))
+    wild = {name: count for name, count in about.get("limited", {}).items() if count}
+    if wild:
+        page.add("What to look at", ("Inputs", f"wild values were limited: {_counts(wild)}"))
+
+
+def _importance(shares: dict[str, float]) -> str:
+    shown = [f"{name} {share:.0%}" for name, share in list(shares.items())[:INPUTS_SHOWN]]
+    more = len(shares) - len(shown)
+    return "what matters most: " + ", ".join(shown) + (f", {more} more" if more > 0 else "")
+
+
+def _of_members(members: list[dict[str, Any]], about: dict[str, Any]) -> Iterator[Note]:
+    """Each member of a bank with its share, or what a single model remembers."""
+    for member in sorted(members, key=lambda each: -each.get("weight", 0.0)):
+        yield "Member", f"{member.get('weight', 0.0):.0%} {_model_name(member)}{_memory(member)}"
+    if not members:
+        yield "Model", f"{_model_name(about)}{_memory(about)}"
+
+
+def _model_name(about: dict[str, Any]) -> str:
+    model = about.get("model", "model")
+    return str(model.get("is", "model")) if isinstance(model, dict) else str(model)
+
+
+def _memory(about: dict[str, Any]) -> str:
+    memory = about.get("memory")
+    if memory is None:
+        return ""
+    values = memory if isinstance(memory, list) else [memory]
+    return f", remembers about {', '.join('all' if value is None else figure(value) for value in values)} rows"
 
 
 def _named(learned: dict[str, Any], names: list[str]) -> dict[str, Any]:
@@ -156,66 +245,56 @@ def _named(learned: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return named
 
 
-def _unit(saved: Saved, lane: Lane) -> str:
-    """What one unit of time is in this series."""
-    half_life = saved.settings.half_life_of
-    if half_life is None or not saved.schema.time:
-        return "one row"
-    return f"{lane.unit / 3600.0:g} h" if half_life[1] else f"{lane.unit:g}, as the times count"
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in counts.items())
 
 
-def _model_checkpoint(data: bytes, plot: Path | None, *, as_json: bool) -> None:
-    """What a model has learned; of one with a part of somebody's own, the settings are all that can be told."""
+# ---- streams and models ----------------------------------------------------------------------------------------------
+
+
+def _of_stream(data: bytes) -> Page:
+    """A stream, or a model and its state; of one with a part of somebody's own, its settings."""
+    from driftgp import Online
     from driftgp.checkpoint import peek
-
-    if plot is not None:
-        raise ValueError("this is the checkpoint of a model, not of a run: it has no picture to show")
-    stored, learned = peek(data), _learned(data)
-    if as_json:
-        print(json.dumps(_without_nan(stored | {"learned": learned}), indent=2, allow_nan=False))
-    else:
-        _print(learned or stored, title="checkpoint of a model")
-
-
-def _learned(data: bytes) -> dict[str, Any] | None:
-    """What a checkpoint of a model and its state tells, such as `Online.save` writes; None if it cannot be rebuilt."""
-    from driftgp import Online, engine
 
     try:
         online = Online.from_bytes(data)
-    except ValueError:
-        return None
-    state = online.state
-    return {"engine": engine.describe(state.model)} | _of_state(state, [*online.inputs])
+    except ValueError as error:
+        try:
+            stored = peek(data)
+        except ValueError:
+            raise error from None
+        page = Page("a model with a part that is not in the library")
+        page.facts |= stored
+        page.add("What it is", ("Settings", json.dumps(stored["model"])))
+        return page
+    if not online.begun:
+        page = Page("a stream without a row")
+        page.facts |= {"rows": 0}
+        return page
+    page = Page("a stream, saved by Online.save")
+    with suppress(ValueError):  # what was saved beside a model and its state
+        page.facts["extra"] = peek(data)["extra"]
+    page.add("What it is", ("Model", online.model.outline))
+    page.add("What it is", ("Inputs", ", ".join(online.inputs[:INPUTS_SHOWN]) + (" …" * (len(online.inputs) > 8))))
+    _learned(page, online.state, list(online.inputs))
+    return page
 
 
-def _print(facts: dict[str, Any], title: str) -> None:
-    apart = ("members", "warnings")
-    rows = [{"name": _label(name), "value": _short(value)} for name, value in facts.items() if name not in apart]
-    for k, member in enumerate(facts.get("members", ()), start=1):
-        shown = {name: member[name] for name in OF_A_MEMBER if name in member}
-        rows.append({"name": f"member {k}", "value": f"{member['model']}: {_short(shown)}"})
-    console.print_table([Column("name", "what"), Column("value", "value")], rows, title=title, caption="")
-    console.print_notes(("Warning", warning) for warning in facts.get("warnings", ()))
-
-
-def _label(name: str) -> str:
-    return LABELS.get(name, name.removeprefix("run_")).replace("_", " ")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.5g}"
-    if isinstance(value, dict):
-        return _first_of([f"{name.replace('_', ' ')}: {_short(part)}" for name, part in value.items() if name != "is"])
-    if isinstance(value, list):
-        return _first_of([_short(part) for part in value])
-    return "–" if value is None else str(value)
-
-
-def _first_of(parts: list[str]) -> str:
-    text = ", ".join(parts[:12])
-    return f"{text}, … ({len(parts)})" if len(parts) > 12 else text or "–"
+def _of_fleet(fleet: Fleet, asked: str | None) -> Page:
+    keys = fleet.keys
+    page = Page(f"a fleet of {len(keys)} keys")
+    page.facts |= {"keys": len(keys), "bytes": fleet.nbytes}
+    if not keys:
+        return page
+    key = next((name for name in keys if str(name) == asked), None) if asked is not None else keys[0]
+    if key is None:
+        raise ValueError(f"key must be one of {', '.join(map(repr, keys[:20]))}; got {asked!r}")
+    online: Online = fleet[key]
+    page.add("What it is", ("Memory", f"{fleet.nbytes / 1e6:.1f} MB"), ("Key", f"{key!r} (--key for another)"))
+    page.facts["key"] = key
+    _learned(page, online.state, list(online.inputs))
+    return page
 
 
 def _without_nan(value: Any) -> Any:
@@ -226,11 +305,8 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _draw(saved: Saved, key: str, facts: dict[str, Any], path: Path) -> None:
+def _draw(page: Page, path: Path) -> None:
     from driftgp import plots, plots_run
 
-    lane = saved.lanes[key]
-    if lane.model is None:
-        raise ValueError("the model has not started yet: there is nothing to draw")
-    plots.save(plots_run.health_figure(facts, lane.history.targets.tolist(), key or saved.settings.target), path)
+    plots.save(plots_run.health_figure(page.facts, page.targets or [], page.name), path)
     console.remark(f"wrote {path}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from driftgp.cli.demo import _picture_file as check_picture
 
@@ -26,6 +27,23 @@ def there(file: str) -> str:
     beside = [other.name for other in folder.iterdir() if other.is_file()] if folder.is_dir() else []
     close = [str(place.parent / name) for name in get_close_matches(place.name, beside, n=3, cutoff=0.75)]
     raise ValueError(f"{file}: there is no such file{'. Did you mean ' + ' or '.join(close) + '?' if close else ''}")
+
+
+class WithCalendar(TyperCommand):
+    """A command whose option --calendar may stand alone."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Have a calendar without a value mean day and week."""
+        given: list[str] = []
+        for place, arg in enumerate(args):
+            given.append("--calendar" if arg == "--no-calendar" else arg)
+            if arg == "--no-calendar":
+                given.append("none")
+            elif arg == "--calendar":
+                follows = args[place + 1] if place + 1 < len(args) else ""
+                if not set(map(str.strip, follows.split(","))) <= {"day", "week", "year", "none"}:
+                    given.append("day,week")
+        return super().parse_args(ctx, given)
 
 
 def picture(path: Path | None) -> Path | None:
@@ -57,27 +75,55 @@ Sheet = Annotated[str | None, typer.Option(help="Sheet of a workbook that has se
 Target = Annotated[str | None, typer.Option(help="Column to predict.", rich_help_panel=INPUTS)]
 Columns = Annotated[
     str | None,
-    typer.Option(
-        help="Columns to predict from, with commas; '' for none.",
-        show_default="numbers, flags, texts of few values",
-        rich_help_panel=INPUTS,
-    ),
+    typer.Option(help="Columns known with their row, with commas.", show_default="none", rich_help_panel=INPUTS),
 ]
 Known = Annotated[
     str | None,
     typer.Option(help="Columns known ahead, such as a holiday flag or a forecast.", rich_help_panel=INPUTS),
 ]
-Lags = Annotated[
-    int | None, typer.Option(help="Last targets to predict from.", show_default="0", rich_help_panel=INPUTS)
+Others = Annotated[
+    str | None,
+    typer.Option(
+        help="The other columns: late (their values one horizon before) or ignored.",
+        show_default="late",
+        rich_help_panel=INPUTS,
+    ),
 ]
-SeasonalLags = Annotated[
-    str | None, typer.Option(help="Targets so many rows back, such as 24,168.", rich_help_panel=INPUTS)
+Lags = Annotated[
+    str | None,
+    typer.Option(
+        help="Past targets: how many, or how far back each is, such as 1,2,24.",
+        show_default="chosen by the first rows",
+        rich_help_panel=INPUTS,
+    ),
 ]
 Calendar = Annotated[
-    bool | None, typer.Option("--calendar/--no-calendar", help="Hour of day, day of week.", rich_help_panel=INPUTS)
+    str | None,
+    typer.Option(
+        help="Cycles: day,week if nothing follows; of day, week, year; or none.",
+        show_default="chosen by the first rows",
+        rich_help_panel=INPUTS,
+    ),
 ]
-Cycles = Annotated[str | None, typer.Option(help="The same, chosen: of day, week, year.", rich_help_panel=INPUTS)]
-Holidays = Annotated[str | None, typer.Option(help="Days off, such as 2024-12-25,2024-12-26.", rich_help_panel=INPUTS)]
+Holidays = Annotated[
+    str | None,
+    typer.Option(help="Days off, such as 2024-12-25,2024-12-26, or a country such as DE-BY.", rich_help_panel=INPUTS),
+]
+Key = Annotated[str | None, typer.Option(help="Column of keys: one model for each.", rich_help_panel=TIME)]
+Effort = Annotated[
+    str | None,
+    typer.Option(
+        help="Of the default model: low (thousands of keys), medium or high.",
+        show_default="medium",
+        rich_help_panel=MODEL,
+    ),
+]
+Support = Annotated[
+    str | None,
+    typer.Option(
+        help="Where targets can lie: auto, real, positive, or 0,100.", show_default="auto", rich_help_panel=MODEL
+    ),
+]
 Malformed = Annotated[
     str | None, typer.Option(help="Malformed rows: stop or skip.", show_default="stop", rich_help_panel=INPUTS)
 ]

@@ -12,29 +12,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from driftgp.cli import console
-from driftgp.cli.importance import ImportanceTrace
+from driftgp.cli.job import Job
 from driftgp.cli.options import (
     FILES,
     INPUTS,
     MODEL,
     NAMED,
-    TIME,
     AsJSON,
     Calendar,
     Columns,
-    Cycles,
     Decimal,
     Delimiter,
+    Effort,
     Encoding,
     Holidays,
     Horizon,
+    Key,
     Known,
     Lags,
     Level,
     Malformed,
+    Others,
     Picture,
-    SeasonalLags,
     Sheet,
+    Support,
     Table,
     Target,
     Time,
@@ -43,12 +44,14 @@ from driftgp.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from driftgp.runs import Saved, Settings
 
-    from driftgp.data.rows import Rows
-    from driftgp.runner import Answer, Settings
+EVERY = 10_000  # rows between checkpoints of a file; a live stream has one after every row
 
-EVERY = 1000  # rows between checkpoints of a file; a live stream has one after every row
+
+_NO_SETTINGS = frozenset(
+    ("file", "output", "plot", "importance", "checkpoint", "frozen", "every", "config", "summary", "as_json")
+)
 
 
 def _output_file(path: Path | None) -> Path | None:
@@ -70,14 +73,15 @@ def run(
     target: Target = None,
     features: Columns = None,
     known: Known = None,
+    others: Others = None,
     lags: Lags = None,
-    seasonal_lags: SeasonalLags = None,
     calendar: Calendar = None,
-    cycles: Cycles = None,
     holidays: Holidays = None,
     time: Time = None,
     horizon: Horizon = None,
-    group: Annotated[str | None, typer.Option(help="Column of keys: one model for each.", rich_help_panel=TIME)] = None,
+    key: Key = None,
+    effort: Effort = None,
+    support: Support = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -88,8 +92,9 @@ def run(
         ),
     ] = None,
     level: Level = None,
-    warmup: Annotated[
-        int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100", rich_help_panel=MODEL)
+    alarms: Annotated[
+        bool | None,
+        typer.Option("--alarms/--no-alarms", help="Say when something has changed.", rich_help_panel=MODEL),
     ] = None,
     kernel: Annotated[
         str | None,
@@ -106,6 +111,9 @@ def run(
         typer.Option(
             help="Time (7d, 36h) or rows until a sample counts half.", show_default="by --window", rich_help_panel=NAMED
         ),
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100", rich_help_panel=NAMED)
     ] = None,
     missing: Annotated[
         str | None,
@@ -151,6 +159,10 @@ def run(
             rich_help_panel=FILES,
         ),
     ] = None,
+    frozen: Annotated[
+        bool,
+        typer.Option("--frozen", help="Predict by the checkpoint, and learn nothing.", rich_help_panel=FILES),
+    ] = False,
     every: Annotated[
         int | None,
         typer.Option(
@@ -169,36 +181,41 @@ def run(
 
     The default model is the one that driftgp recommends for a series by its first rows.
     """
-    chosen = {
-        name: value
-        for name, value in locals().items()
-        if name not in ("file", "output", "plot", "importance", "checkpoint", "every", "config", "summary", "as_json")
-        and value is not None
-    }
+    chosen = {name: value for name, value in locals().items() if name not in _NO_SETTINGS and value is not None}
     from driftgp.data.rows import is_live
     from driftgp.locks import locked
-    from driftgp.runner import settings_from
 
     live = is_live(file)
     given = _from_config(config) | chosen
-    if "target" not in given and not live:
-        _ask_for_target(settings_from({**given, "target": "?"}), file)
-    settings = settings_from(given)
+    saved = _saved(checkpoint, frozen=frozen)
+    settings = _frozen_settings(saved, given) if frozen and saved is not None else _settings(given, file, live=live)
     if output is None and live:
         output = Path("-")
-    if importance is not None and settings.group is not None:
-        raise ValueError("--importance draws one series: leave out --group, or give a file with one series")
+    if importance is not None and settings.key is not None:
+        raise ValueError("--importance draws one series: leave out --key, or give a file with one series")
     pictures = {"--plot": plot, "--importance": importance}
     _one_part_each(file, output, {"--checkpoint": checkpoint, **pictures, "--config": config})
-    written = [path for path in (output, checkpoint) if path is not None and str(path) != "-"]
+    written = [path for path in (output, None if frozen else checkpoint) if path is not None and str(path) != "-"]
     began = clock.perf_counter()
     with (
         locked(*written),
-        settings.open(file, growing=checkpoint is not None) as rows,
+        settings.open(file, growing=checkpoint is not None and not frozen) as rows,
     ):
-        job = _Job(settings, rows, live, file, output, checkpoint, every or (1 if live else EVERY), plot is not None)
-        traced = None if importance is None else ImportanceTrace(job.runner)
-        job.run(None if traced is None else traced.see)
+        job = Job(
+            settings,
+            rows,
+            file,
+            live=live,
+            saved=saved,
+            frozen=frozen,
+            output=output,
+            checkpoint=None if frozen else checkpoint,
+            every=every or (1 if live else EVERY),
+            keep=plot is not None,
+            monitored=summary or output is not None or plot is not None,
+            traced=importance is not None,
+        )
+        job.run()
     for remark in rows.remarks:
         console.remark(remark)
     seconds = clock.perf_counter() - began
@@ -206,13 +223,58 @@ def run(
         job.print_summary(seconds, as_json=as_json)
     if plot is not None:
         job.draw(plot)
-    if importance is not None and traced is not None:
-        traced.draw(importance)
+    if importance is not None:
+        job.draw_importance(importance)
 
 
-def _ask_for_target(settings: Settings, file: str) -> None:
-    """Refuse a run without a target, with the columns to choose from."""
-    with settings.open(file) as rows:
+def _saved(checkpoint: Path | None, *, frozen: bool) -> Saved | None:
+    """What the checkpoint holds, None if it is not there yet."""
+    from driftgp.files import read_whole, remove_leftovers
+    from driftgp.runs import read_checkpoint
+
+    if frozen and (checkpoint is None or not checkpoint.exists()):
+        given = "none is named" if checkpoint is None else f"there is no {checkpoint}"
+        raise ValueError(f"--frozen predicts by a checkpoint, and {given}: name one with --checkpoint")
+    if checkpoint is None:
+        return None
+    if not frozen:
+        remove_leftovers(checkpoint)
+    if not checkpoint.exists():
+        return None
+    data = read_whole(checkpoint)
+    try:
+        return read_checkpoint(data)
+    except ValueError as error:
+        raise ValueError(f"{checkpoint}: {error}") from error
+
+
+def _frozen_settings(saved: Saved, given: dict[str, Any]) -> Settings:
+    """The settings of the checkpoint, with those of the file and of the intervals that are given anew."""
+    from dataclasses import replace
+
+    from driftgp.runs import settings_from
+
+    free = ("level", "malformed", "delimiter", "encoding", "sheet", "decimal", "time_format")
+    others = [name for name in given if name.replace("-", "_") not in free]
+    now = settings_from({"target": saved.settings.target, **given}).to_json()
+    for name in others:
+        plain = name.replace("-", "_")
+        if now[plain] != saved.settings.to_json()[plain]:
+            raise ValueError(
+                f"{name} is {given[name]!r}, and the checkpoint has {saved.settings.to_json()[plain]!r}: leave it out "
+                "with --frozen"
+            )
+    changed: dict[str, Any] = {name: now[name] for name in free if name in given}
+    return replace(saved.settings, **changed)
+
+
+def _settings(given: dict[str, Any], file: str, *, live: bool) -> Settings:
+    """The settings; without a target, a refusal with the columns to choose from."""
+    from driftgp.runs import settings_from
+
+    if "target" in given or live:
+        return settings_from(given)
+    with settings_from({**given, "target": "?"}).open(file) as rows:
         columns = ", ".join(rows.header)
     raise ValueError(f"target is not given: name the column to predict with --target. The columns are {columns}")
 
@@ -240,139 +302,6 @@ def _plain_file(stream: Any) -> int | None:
 
 
 def _from_config(path: Path | None) -> dict[str, Any]:
-    from driftgp.runner import read_config
+    from driftgp.runs import read_config
 
     return {} if path is None else {name.replace("-", "_"): value for name, value in read_config(path).items()}
-
-
-class _Job:
-    """One run: rows to a journal, with checkpoints on the way."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        rows: Rows,
-        live: bool,
-        file: str,
-        output: Path | None,
-        checkpoint: Path | None,
-        every: int,
-        keep: bool,
-    ) -> None:
-        from driftgp.data import predictions
-        from driftgp.files import read_whole, remove_leftovers
-        from driftgp.runner import Runner, read_checkpoint
-
-        self.settings, self.file, self.checkpoint, self.every = settings, file, checkpoint, every
-        self.on_screen = output is not None and str(output) == "-"
-        self.output = None if self.on_screen else output
-        if keep and checkpoint is not None and self.output is None:
-            raise ValueError(
-                "a picture of a run with a checkpoint needs an output file, to draw what came before a stop"
-            )
-        saved = None
-        if checkpoint is not None:
-            remove_leftovers(checkpoint)
-        if checkpoint is not None and checkpoint.exists():
-            data = read_whole(checkpoint)
-            try:
-                saved = read_checkpoint(data)
-            except ValueError as error:
-                raise ValueError(f"{checkpoint}: {error}") from error
-        self.runner = Runner(settings, rows, saved=saved, live=live, complain=console.remark)
-        self.header = predictions.columns(timed=bool(self.runner.schema.time), grouped=settings.group is not None)
-        self.journal: predictions.Journal | None = None
-        self.kept: list[Any] | None = [] if keep and checkpoint is None else None
-        if self.on_screen or self.output is not None:
-            path = None if self.output is None else predictions.journal_of(self.output)
-            self.journal = predictions.Journal(path, self.header, None if saved is None else saved.output)
-        self.at_first = self.saved_at = self.runner.rows
-        if saved is not None:
-            console.remark(f"resumed after {saved.rows} rows")
-
-    def run(self, see: Callable[[Answer], None] | None = None) -> None:
-        """Answer every row; `see` is called with the last answer of every block.
-
-        An error leaves the last checkpoint as it is: the rows after it are read again.
-        """
-        from driftgp.data.rows import count_rows
-
-        blocks = self.runner.blocks()
-        rows = 0 if self.runner.live else count_rows(self.file)
-        try:
-            if rows > self.at_first:
-                with console.progress(rows - self.at_first, "predicting") as report:
-                    self._through(blocks, report, see)
-            else:
-                self._through(blocks, lambda _doing, _rows: None, see)
-            self._save()
-        finally:
-            if self.journal is not None:
-                self.journal.close()
-        self._finish()
-
-    def _through(
-        self,
-        blocks: Iterator[list[Answer]],
-        report: Callable[[str, int], None],
-        see: Callable[[Answer], None] | None,
-    ) -> None:
-        for answers in blocks:
-            if self.journal is not None:
-                self.journal.write(answers)
-            if self.kept is not None:
-                self.kept += answers
-            if see is not None:
-                see(answers[-1])
-            if self.runner.rows - self.saved_at >= self.every:
-                self._save()
-            report("predicting", len(answers))
-
-    def _save(self) -> None:
-        """Have the output on the disk first, then the checkpoint that says how long it is."""
-        from driftgp.files import write_atomically
-
-        if self.checkpoint is not None:
-            length = 0 if self.journal is None else self.journal.sync()
-            write_atomically(self.checkpoint, self.runner.to_bytes(length))
-        self.saved_at = self.runner.rows
-
-    def _finish(self) -> None:
-        from driftgp.data import predictions
-
-        if self.output is not None and self.output.suffix.lower() == ".parquet":
-            predictions.make_parquet(self.output)
-            if self.checkpoint is None:
-                predictions.journal_of(self.output).unlink()
-
-    def print_summary(self, seconds: float, *, as_json: bool) -> None:
-        """Print the summary, on standard error if predictions are on standard output."""
-        from driftgp.cli.summary import Summary
-
-        summary = Summary(self.runner, self.runner.rows - self.at_first, seconds)
-        if self.on_screen:
-            summary.remark()
-        elif as_json:
-            summary.print_json()
-        else:
-            summary.print()
-
-    def draw(self, path: Path) -> None:
-        """Draw the run."""
-        from driftgp import plots, plots_run
-        from driftgp.data import predictions
-        from driftgp.runner.warnings import warnings_of
-
-        if self.kept is not None:
-            shown = predictions.from_answers(self.header, self.kept)
-        elif self.output is not None:
-            shown = predictions.read_predictions(predictions.journal_of(self.output))
-        settings, schema = self.settings, self.runner.schema
-        warnings = warnings_of(settings, schema, self.runner.lanes)
-        about = plots_run.About(settings.target, settings.level, schema.unit, settings.horizon, warnings)
-        if settings.group is None:
-            figure = plots_run.run_figure(shown, about)
-        else:
-            figure = plots_run.groups_figure(shown, about, {k: v for k, v in self.runner.summary().items() if k})
-        plots.save(figure, path)
-        console.remark(f"wrote {path}")

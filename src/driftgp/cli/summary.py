@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from driftgp.cli import console
@@ -15,34 +14,19 @@ from driftgp.wording import figure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from driftgp.runner import Runner
+    from driftgp.runs import Run
 
-IN_JSON = (
-    "series",
-    "rows",
-    "predicted",
-    "rmse",
-    "mse",
-    "relative",
-    "mae",
-    "coverage",
-    "width",
-    "nlpd",
-    "rmse_persistence",
-    "rmse_season",
-    "rmse_season_2",
-    "missing",
-    "carried",
-    "alarms",
-)
+NAIVE = ("persistence", "season", "season_2")  # in the JSON
+IN_JSON = ("series", "rows", "scored", "rmse", "mse", "relative", "mae", "coverage", "width", "nlpd")
+COUNTS = ("missing", "gaps", "late", "jump", "alarms")
 OF_ONE = (
     Column("name", "forecast"),
     *(Column(key, key, "{:>}") for key in ("RMSE", "MAE")),
-    Column("better", "driftgp is", "{:>}"),
+    Column("better", "driftgp's RMSE is", "{:>}"),
 )
 OF_SEVERAL = (
     Column("series", "series"),
-    Column("predicted", "predicted", "{:d}"),
+    Column("scored", "scored", "{:d}"),
     Column("relative", "rel. MSE", "{:.3f}"),
     Column("rmse", "RMSE", "{:>}"),
     Column("naive", "naive", "{:>}"),
@@ -51,47 +35,74 @@ OF_SEVERAL = (
     Column("alarms", "alarms", "{:d}"),
 )
 SERIES_SHOWN = 20
-NAMED = 12  # inputs that are named one by one
-_CYCLES = {"day": "hour of day", "week": "day of week", "year": "day of year"}
+ALARMS_SHOWN = 5
 
 
 class Summary:
     """What is said at the end of a run."""
 
-    def __init__(self, runner: Runner, rows: int, seconds: float) -> None:
-        """Take the run, and how many rows it read now and how long that took."""
-        from driftgp.runner.naive import labels_of
-        from driftgp.runner.warnings import warnings_of
+    def __init__(self, run: Run, seconds: float) -> None:
+        """Take the run, and how long it took."""
+        from driftgp.runs.warnings import warnings_of
 
-        self.runner, self.settings, self.schema = runner, runner.settings, runner.schema
-        self.labels = labels_of([lane.naive.seasons or () for lane in runner.lanes.values()])
-        self.warnings = warnings_of(runner.settings, runner.schema, runner.lanes)
-        self.pace = f"{rows} rows in {seconds:.1f} s" if rows else "no new rows"
-        scores = runner.summary()
-        self.total: dict[str, Any] = {"series": "all", **scores.pop("")}
-        self.series = [{"series": group, **own} for group, own in scores.items()] if self.settings.group else []
+        assert run.monitor is not None  # noqa: S101
+        self.run, self.settings, self.monitor, self.seconds = run, run.settings, run.monitor, seconds
+        self.labels = run.monitor.labels
+        self.warnings = warnings_of(run)
+        self.total = self._scores("all", run.monitor.in_all())
+        keys = list(run.monitor.places) if self.settings.key else []
+        self.series = [self._scores(str(key), run.monitor.of(key)) for key in keys]
         self.series.sort(key=lambda own: math.inf if math.isnan(own["relative"]) else -own["relative"])  # worst first
         if self.series:  # of all together it would be a share of the differences between series too
             self.total["relative"] = statistics.median(own["relative"] for own in self.series)
 
-    # ---- for programs
+    def _scores(self, name: str, sums: dict[str, float]) -> dict[str, Any]:
+        from driftgp.stream.monitor import means
+
+        return {"series": name, **means(sums, self.labels), **{count: int(sums[count]) for count in COUNTS}}
+
+    @property
+    def pace(self) -> str:
+        """Rows that were read now, and those before."""
+        new = self.run.rows - self.run.before
+        now = f"{new} rows in {self.seconds:.1f} s" if new else "no new rows"
+        return f"{now}, after {self.run.before} before" if self.run.before else now
+
+    # ---- for programs ------------------------------------------------------------------------------------------------
 
     def print_json(self) -> None:
         """Print a list of objects, one for each series and one for all, which has the warnings too."""
-        unknown = {f"rmse_{name}" for name in ("season", "season_2") if name not in self.labels}
-        rows = [
-            {key: None if key in unknown else console.finite(own[key]) for key in IN_JSON}
-            for own in (*self.series, self.total)
-        ]
+        from driftgp.runs import words
+
+        rows = [self._plain(own) for own in (*self.series, self.total)]
+        stream = self.run.stream.settings
+        tenths = self.monitor.by_tenth()
         rows[-1] |= {
-            "naive": self.labels,
-            "read": list(self.schema.notes),
-            "left_out": list(self.schema.left_out),
+            "naive": dict(zip(NAIVE, self.labels, strict=False)),
+            "effort": stream.effort if self.settings.model == "default" else None,
+            "level": self.settings.level,
+            "lags": list(stream.lags),
+            "calendar": list(stream.calendar),
+            "inputs": dict(words.inputs(self.run)),
+            "coverage_by_hour": _by_hour(self.monitor.by_hour()),
+            "coverage_by_tenth_of_forecast": [console.finite(share) for share in tenths[:, 1].tolist()],
+            "raised": [str(alarm) for alarm in self.monitor.raised],
+            "left_out_rows": self.run.left_out,
+            "rows_before": self.run.before,
+            "read": words.read(self.run),
+            "left_out": list(self.run.facts.written.left_out),
             "warnings": self.warnings,
         }
         print(json.dumps(rows, indent=2, allow_nan=False))
 
-    # ---- for people
+    def _plain(self, own: Mapping[str, Any]) -> dict[str, Any]:
+        found = {key: console.finite(own[key]) for key in (*IN_JSON, *COUNTS)}
+        for number, name in enumerate(NAIVE):
+            for kind in ("rmse", "mae"):
+                found[f"{kind}_{name}"] = console.finite(own.get(f"{kind}_{number}"))
+        return found
+
+    # ---- for people --------------------------------------------------------------------------------------------------
 
     def remark(self) -> None:
         """Say it in a line on standard error, where predictions are on standard output; and the warnings."""
@@ -101,7 +112,9 @@ class Summary:
 
     def print(self) -> None:
         """Print tables."""
-        title = f"{self.settings.target} by {self._model()}, {self._ahead()} ahead"
+        from driftgp.runs import words
+
+        title = f"{self.settings.target} by {words.model(self.run)}, {words.ahead(self.run)} ahead"
         if self.series:
             shown = [self._of_several(own) for own in (*self.series[:SERIES_SHOWN], self.total)]
             console.print_table(OF_SEVERAL, shown, title=title, caption=self._caption())
@@ -110,63 +123,71 @@ class Summary:
         console.print_notes([*self._notes(), *(("Warning", warning) for warning in self.warnings)])
 
     def _of_one(self) -> list[dict[str, str]]:
+        from driftgp.runs.warnings import name_of
+
         total = self.total
         name = "driftgp" if self.settings.model == "default" else f"driftgp, --model {self.settings.model}"
         rows = [{"name": name, "RMSE": figure(total["rmse"]), "MAE": figure(total["mae"]), "better": ""}]
-        for name, label in self.labels.items():
-            rmse, mae = total[f"rmse_{name}"], total[f"mae_{name}"]
-            better = _better(total["rmse_compared"], rmse)
-            rows.append({"name": label, "RMSE": figure(rmse), "MAE": figure(mae), "better": better})
+        for number, label in enumerate(self.labels):
+            rmse, mae = total[f"rmse_{number}"], total[f"mae_{number}"]
+            better = _better(total["rmse"], rmse)
+            rows.append({"name": name_of(label), "RMSE": figure(rmse), "MAE": figure(mae), "better": better})
         return rows
 
     def _of_several(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        naive = min(own[f"rmse_{name}"] for name in self.labels)
+        naive = min((own[f"rmse_{number}"] for number in range(len(self.labels))), default=math.nan)
         errors = {"rmse": figure(own["rmse"]), "naive": figure(naive)}
         name = own["series"] if len(own["series"]) <= 16 else f"{own['series'][:15]}…"
-        return {**own, **errors, "series": name, "better": _better(own["rmse_compared"], naive, "{:+.0%}")}
+        return {**own, **errors, "series": name, "better": _better(own["rmse"], naive, "{:+.0%}")}
 
     def _caption(self) -> str:
+        from driftgp.runs.warnings import name_of
+
         more = len(self.series) > SERIES_SHOWN
         shown = f"; worst {SERIES_SHOWN} of {len(self.series)} series shown" if more else ""
-        naive = " or ".join(self.labels.values())
+        naive = " or ".join(map(name_of, self.labels))
         return (
             f"rel. MSE: share of the targets' variance, worst series first (all: the median){shown}\n"
-            f"naive: the RMSE of {naive}, whichever is less; better: how much less that of driftgp is"
+            f"naive: the RMSE of {naive}, whichever is less; better: how much less driftgp's RMSE is"
         )
 
     def _notes(self) -> list[tuple[str, str]]:
-        total, unit = self.total, f" {self.schema.unit}" if self.schema.unit else ""
-        gaps = {
-            "not predicted (their flags say why)": total["rows"] - total["predicted"],
-            "without a target": total["missing"],
-            "with a gap in an input": total["carried"],
-            "left out as malformed": self.runner.left_out,
-        }
-        counts = [f"{self.pace}: {total['predicted']} predicted", *(f"{n} {what}" for what, n in gaps.items() if n)]
+        from driftgp.runs import words
+
+        total, unit = self.total, f" {self.run.facts.written.unit}" if self.run.facts.written.unit else ""
         intervals = (
             f"{total['coverage']:.1%} of the targets lie in their {self.settings.level:.0%} interval; "
-            f"mean width {figure(total['width'])}{unit}; alarms: {total['alarms']}"
+            f"mean width {figure(total['width'])}{unit}"
         )
-        notes = [("Intervals", intervals if total["predicted"] else "–"), ("Rows", ", ".join(counts))]
-        notes.append(("Inputs", self._inputs()))
-        lists = (("Read", self.schema.notes), ("Left out", self.schema.left_out))
-        return notes + [(name, "; ".join(found)) for name, found in lists if found]
+        notes = [("Intervals", intervals if total["scored"] else "–"), *words.coverage(self.monitor)]
+        notes += [("Rows", self._rows()), *words.inputs(self.run)]
+        lists = (("Read", words.read(self.run)), ("Left out", self.run.facts.written.left_out))
+        notes += [(name, "; ".join(found)) for name, found in lists if found]
+        return notes + ([("Alarms", self._alarms())] if self.monitor.watch is not None else [])
 
-    def _inputs(self) -> str:
-        values = Counter(each.column for each in self.schema.inputs)
-        columns = [name if count == 1 else f"{name} ({count} values)" for name, count in values.items()]
-        shown = [*columns[:NAMED], *([f"{len(columns) - NAMED} more columns"] if len(columns) > NAMED else [])]
-        if self.settings.lags:
-            shown.append(f"the last {self.settings.lags} targets" if self.settings.lags > 1 else "the last target")
-        shown += [f"the target {lag} rows before" for lag in self.settings.seasonal_lags]
-        shown += [_CYCLES[cycle] for cycle in self.settings.cycles]
-        return ", ".join([*shown, *(["holidays"] if self.settings.holidays else [])])
+    def _rows(self) -> str:
+        total = self.total
+        gaps = {
+            "predicted before any target was known": total["rows"] - total["scored"] - total["missing"] - total["late"],
+            "without a target": total["missing"],
+            "late": total["late"],
+            "with a gap in an input": total["gaps"],
+            "left out as malformed": self.run.left_out,
+        }
+        counts = [f"{self.pace}: {total['scored']} scored", *(f"{n} {what}" for what, n in gaps.items() if n > 0)]
+        return ", ".join(counts)
 
-    def _model(self) -> str:
-        return "the default model" if self.settings.model == "default" else str(self.settings.model)
+    def _alarms(self) -> str:
+        raised, count = self.monitor.raised, self.total["alarms"]
+        if not count:
+            return "none"
+        shown = [str(alarm) for alarm in raised[:ALARMS_SHOWN]]
+        rest = f"\n… and {count - len(shown)} more: flags of the output" if count > len(shown) else ""
+        return "\n".join(shown) + rest
 
-    def _ahead(self) -> str:
-        return "one row" if self.settings.horizon == 1 else f"{self.settings.horizon} rows"
+
+def _by_hour(hours: Any) -> dict[str, float]:
+    return {f"{hour:02d}": float(share) for hour, (rows, share) in enumerate(hours.tolist()) if rows}
 
 
 def _better(own: float, naive: float, form: str = "") -> str:
@@ -176,4 +197,4 @@ def _better(own: float, naive: float, form: str = "") -> str:
     share = 1.0 - own / naive
     if form:
         return form.format(share)
-    return f"{abs(share):.0%} {'better' if share >= 0.0 else 'worse'}"
+    return f"{abs(share):.0%} {'less' if share >= 0.0 else 'more'}"

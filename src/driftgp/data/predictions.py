@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +25,34 @@ from driftgp.data.stream import Floats
 from driftgp.extras import needs
 from driftgp.files import write_atomically
 
-NUMBERS = ("mean", "low", "high", "actual")
+NUMBERS = ("mean", "std", "low", "high", "actual")
+_OURS = ("line", *NUMBERS, "flags")
 
 
-def columns(*, timed: bool, grouped: bool) -> tuple[str, ...]:
-    """The header of a file of predictions."""
-    return ("line", *(("time",) if timed else ()), *(("group",) if grouped else ()), *NUMBERS, "flags")
+class Header(NamedTuple):
+    """The columns of a file of predictions: those of the table for time and key, under their own names, and ours.
+
+    >>> Header("when", "zone").names
+    ('line', 'when', 'zone', 'mean', 'std', 'low', 'high', 'actual', 'flags')
+    """
+
+    time: str | None = None
+    key: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called; a column of the table whose name is one of ours is called time, or key."""
+        time = "time" if self.time in _OURS else self.time
+        key = "key" if self.key in _OURS else self.key
+        return ("line", *(name for name in (time, key) if name is not None), *NUMBERS, "flags")
 
 
 class Journal:
     """CSV text in a file or on standard output. Numbers are written such that reading them gives the same bits."""
 
-    def __init__(self, path: Path | None, header: Sequence[str], resume_at: int | None = None) -> None:
+    def __init__(self, path: Path | None, header: Header, resume_at: int | None = None) -> None:
         """Begin a file (None: standard output), or go on with one after its first `resume_at` bytes."""
-        self.header = tuple(header)
+        self.header = header
         self._stream: IO[bytes]
         if path is None:
             self._stream = sys.stdout.buffer
@@ -47,11 +61,11 @@ class Journal:
         else:
             self._stream = _cut(path, resume_at)
         if not resume_at:
-            self._write([self.header])
+            self._write([header.names])
 
-    def write(self, answers: Iterable[Any]) -> None:
-        """Write answers, which have the columns as attributes."""
-        self._write([_text(name, getattr(answer, name)) for name in self.header] for answer in answers)
+    def write(self, answers: Any) -> None:
+        """Write the answers of a run: columns of one length."""
+        self._write(zip(*_cells(self.header, answers), strict=True))
 
     def _write(self, rows: Iterable[Sequence[str]]) -> None:
         text = io.StringIO()
@@ -87,10 +101,15 @@ def _cut(path: Path, length: int) -> IO[bytes]:
     return stream
 
 
-def _text(name: str, value: Any) -> str:
-    if name in NUMBERS:
-        return "" if math.isnan(value) else repr(float(value))
-    return " ".join(value) if name == "flags" else str(value)
+def _cells(header: Header, answers: Any) -> list[Sequence[str]]:
+    """Each column as text."""
+    columns: list[Sequence[str]] = [list(map(str, answers.lines.tolist()))]
+    columns += [answers.times] if header.time is not None else []
+    columns += [answers.keys] if header.key is not None else []
+    for name in NUMBERS:
+        values = np.asarray(getattr(answers, name), np.float64).tolist()
+        columns.append(["" if value != value else repr(value) for value in values])
+    return [*columns, answers.flags]
 
 
 def journal_of(output: Path) -> Path:
@@ -116,50 +135,53 @@ class Predictions:
     """What a file of predictions has, row by row."""
 
     at: NDArray[Any]  # dates, numbers, or line numbers
-    group: NDArray[np.str_]
+    key: NDArray[np.str_]
     mean: Floats
     low: Floats
     high: Floats
     actual: Floats
     alarm: NDArray[np.bool_]  # whether an alarm was raised
 
-    def of(self, group: str) -> Predictions:
-        """Rows of one group."""
-        return self.rows(self.group == group)
+    def of(self, key: str) -> Predictions:
+        """Rows of one key."""
+        return self.rows(self.key == key)
 
     def rows(self, some: NDArray[np.bool_] | slice) -> Predictions:
         """Some of the rows."""
         return Predictions(**{name: array[some] for name, array in vars(self).items()})
 
 
-def read_predictions(journal: Path) -> Predictions:
+def read_predictions(journal: Path, header: Header) -> Predictions:
     """Read what a journal has written."""
     with journal.open("rb") as stream:
         rows = csv_rows(str(journal), stream, delimiter=",", encoding="utf-8")
         cells = list(zip(*(row.cells for row in rows), strict=True)) or [()] * len(rows.header)
-    return _predictions(dict(zip(rows.header, cells, strict=True)))
+    return _predictions(header, cells)
 
 
-def from_answers(header: Sequence[str], answers: Sequence[Any]) -> Predictions:
-    """What a journal of these answers would be read as."""
-    return _predictions({name: tuple(_text(name, getattr(answer, name)) for answer in answers) for name in header})
+def from_answers(header: Header, answers: Sequence[Any]) -> Predictions:
+    """What a journal of these answers, block by block, would be read as."""
+    blocks = [_cells(header, block) for block in answers]
+    cells = [tuple(cell for block in blocks for cell in block[place]) for place in range(len(header.names))]
+    return _predictions(header, cells)
 
 
-def _predictions(named: dict[str, tuple[str, ...]]) -> Predictions:
-    numbers = [np.array([float(cell) if cell else math.nan for cell in named[name]]) for name in NUMBERS]
-    group = np.array(named.get("group", [""] * len(numbers[0])), dtype=np.str_)
-    alarm = np.array(
-        [any(flag.startswith("alarm") for flag in flags.split()) for flags in named["flags"]], dtype=np.bool_
-    )
-    mean, low, high, actual = numbers
-    return Predictions(_axis(named), group, mean, low, high, actual, alarm)
+def _predictions(header: Header, cells: Sequence[tuple[str, ...]]) -> Predictions:
+    first = len(header.names) - len(NUMBERS) - 1
+    numbers = [np.array([float(cell) if cell else math.nan for cell in column]) for column in cells[first:-1]]
+    lines = cells[0]
+    key = np.array(cells[first - 1] if header.key is not None else [""] * len(lines), dtype=np.str_)
+    alarm = np.array([any(flag.startswith("alarm") for flag in flags.split()) for flags in cells[-1]], dtype=np.bool_)
+    mean, _, low, high, actual = numbers
+    times = cells[1] if header.time is not None else ()
+    return Predictions(_axis(lines, times), key, mean, low, high, actual, alarm)
 
 
-def _axis(named: dict[str, tuple[str, ...]]) -> NDArray[Any]:
+def _axis(lines: Sequence[str], times: Sequence[str]) -> NDArray[Any]:
     """The times as dates if they all are, as numbers if they all are; else the lines."""
-    moments = [as_moment(cell) for cell in named.get("time", ())]
+    moments = [as_moment(cell) for cell in times]
     if moments and all(moment is not None and moment.clock is not None for moment in moments):
         return np.array([moment.clock for moment in moments if moment is not None], dtype="datetime64[us]")
     if moments and all(moment is not None for moment in moments):
         return np.array([moment.at for moment in moments if moment is not None])
-    return np.array([int(line) for line in named["line"]], dtype=np.float64)
+    return np.array([int(line) for line in lines], dtype=np.float64)

@@ -27,8 +27,10 @@ from driftgp.stream.stacks import Stack, words_of
 VERSION = 3
 _ENVELOPE = Envelope("stream", b"\x89drstrm\n", VERSION)
 _ARRAY = "array"  # key of a dict that stands for an array in the header
-_KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "b1": np.dtype("bool")}
+_KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "u1": np.dtype("u1"), "b1": np.dtype("bool")}
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+# How files of earlier versions begin: of a model and its state, a fleet, a run, an estimator.
+_EARLIER = (b"\x89driftgp", b"\x89drfleet", b"\x89driftrn", b"\x89drestim")
 
 
 class Stored(NamedTuple):
@@ -48,28 +50,48 @@ def seal(kind: str, tree: dict[str, Any]) -> bytes:
     return _ENVELOPE.seal(header, blobs, level=1)
 
 
-def opened(kind: str, data: bytes) -> dict[str, Any]:
-    """What `seal` was given, once the bytes are whole and of this kind."""
+def opened(kind: str | tuple[str, ...], data: bytes) -> dict[str, Any]:
+    """What `seal` was given, and its kind under "kind", once the bytes are whole and of (one of) the given kinds."""
+    kinds = (kind,) if isinstance(kind, str) else kind
+    if data[:8] in _EARLIER:
+        raise ValueError(
+            "this file was written by an earlier version of driftgp, whose files this one cannot read: start anew on "
+            "recent rows, or go on with the version that wrote it"
+        )
     header, payload = _ENVELOPE.open(data)
     found = header.get("kind")
-    if found != kind:
-        raise ValueError(f"this is a file of {_article(found)}, not of {_article(kind)}")
+    if found not in kinds:
+        raise ValueError(f"this is a file of {_article(found)}, not of {_article(kinds[0])}")
     try:
         tree, used = _with_arrays(header, payload, 0)
     except _WRONG as error:
-        raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
+        raise ValueError(f"{found} is damaged: its header is not complete ({error})") from error
     if used != len(payload):
-        raise ValueError(f"{kind} is damaged: its parts do not add up")
+        raise ValueError(f"{found} is damaged: its parts do not add up")
     return dict(tree)
 
 
 def _article(kind: Any) -> str:
-    return {"online": "an Online", "fleet": "a Fleet"}.get(str(kind), f"a {str(kind)[:40]}")
+    known = {
+        "online": "an Online",
+        "fleet": "a Fleet",
+        "run": "a run",
+        "checkpoint": "a model and its state",
+        "estimator": "an estimator",
+    }
+    return known.get(str(kind), f"a {str(kind)[:40]}")
+
+
+def kind_of(data: bytes) -> str | None:
+    """What a file is of, "online", "fleet", "run" and so on; None if it is no file of this format."""
+    if not data.startswith(_ENVELOPE.magic):
+        return None
+    return str(_ENVELOPE.open(data)[0].get("kind"))
 
 
 def _without_arrays(value: Any, blobs: list[bytes]) -> Any:
     if isinstance(value, np.ndarray):
-        code = {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
+        code = "u1" if value.dtype == np.uint8 else {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
         blobs.append(np.ascontiguousarray(value, _KINDS[code]).tobytes())
         return {_ARRAY: [code, *value.shape]}
     if isinstance(value, dict):
@@ -116,6 +138,13 @@ def to_bytes(
     alone: bool = False,
 ) -> bytes:
     """All that is known of these series, or of all of them; `alone` writes one series without its key."""
+    return seal(kind, to_tree(streams, keys, extra, alone=alone))
+
+
+def to_tree(
+    streams: Streams, keys: Sequence[Key] | None = None, extra: dict[str, Any] | None = None, *, alone: bool = False
+) -> dict[str, Any]:
+    """The same as a tree with arrays, which other files may hold too."""
     chosen = list(streams.series) if keys is None else keys
     stacks: dict[int, tuple[Stack, list[int]]] = {}
     entries = []
@@ -127,7 +156,7 @@ def to_bytes(
             place = [list(stacks).index(id(stack)), len(slots)]
             slots.append(series.seat.slot)
         entries.append([None if alone else key, place, series.to_json()])
-    tree = {
+    return {
         "settings": streams.settings.to_json(),
         "start": _start_to_json(streams.start),
         "begun": streams.begun,
@@ -139,19 +168,23 @@ def to_bytes(
             for stack, slots in stacks.values()
         ],
         "series": entries,
-        "common": None if streams.common is None or alone else _common_to_json(streams.common),
+        "common": None if streams.common is None or alone else state_to_json(streams.common),
         "extra": extra or {},
     }
-    return seal(kind, tree)
 
 
 def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> Stored:
     """Take back what `to_bytes` gave. A model with a part that is not in the library has to be given."""
-    tree = opened(kind, data)
+    return from_tree(opened(kind, data), given)
+
+
+def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Stored:
+    """The same from what `opened` gave."""
+    kind = tree["kind"]
     try:
         chosen = settings(**tree["settings"])
         streams = Streams(chosen, _start_of(kind, chosen, tree["start"], given))
-        _fill(kind, streams, tree, given if isinstance(given, Model) else None)
+        _fill(kind, streams, tree, given)
         extra = tree["extra"]
         if not isinstance(extra, dict):
             raise ValueError("what was saved beside it is no table")
@@ -166,7 +199,7 @@ def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> St
     return Stored(streams, extra)
 
 
-def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | None) -> None:
+def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Start | None) -> None:
     outputs = tree["outputs"]
     if outputs is not None and (type(outputs) is not int or not 0 < outputs < 1 << 20):
         raise ValueError(f"outputs must be a count; got {outputs!r}")
@@ -174,7 +207,7 @@ def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | None
     if tree["plan"] is not None:
         streams.share(Plan.restored(tree["plan"]), named=tree["named"] is True)
     if tree["common"] is not None:
-        (streams.common,) = _states(kind, tree["common"], given)
+        (streams.common,) = states_of(kind, tree["common"], given)
     _fill_series(kind, streams, tree, given)
 
 
@@ -213,7 +246,8 @@ def _first_difference(one: Settings, other: Settings) -> str:
     return f"{names[0]} is {getattr(one, names[0])!r}, not {getattr(other, names[0])!r}"
 
 
-def _common_to_json(state: State) -> dict[str, Any]:
+def state_to_json(state: State) -> dict[str, Any]:
+    """One state with its model; `states_of` takes it back."""
     return {
         "model": plain(state.model),
         "layout": asdict(state.layout),
@@ -221,8 +255,8 @@ def _common_to_json(state: State) -> dict[str, Any]:
     }
 
 
-def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model | None) -> None:
-    states, outputs = [_states(kind, stored, given) for stored in tree["stacks"]], streams.outputs
+def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Start | None) -> None:
+    states, outputs = [states_of(kind, stored, given) for stored in tree["stacks"]], streams.outputs
     for key, place, stored in tree["series"]:
         if key is not None and not isinstance(key, (str, int)):
             raise ValueError(f"a key must be text or a whole number; got {key!r}")
@@ -240,10 +274,12 @@ def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model
         streams.series[key] = series
 
 
-def _states(kind: str, stored: dict[str, Any], given: Model | None) -> list[State]:
+def states_of(kind: str, stored: dict[str, Any], given: Model | Start | None) -> list[State]:
     """States of one model, each through the gate."""
-    model = model_of(kind, stored["model"], given if given is not None and plain(given) == stored["model"] else None)
     layout = gate.layout_from(stored["layout"])
+    if given is not None and not isinstance(given, Model):
+        given = given.meanwhile(np.zeros((0, layout.inputs)), np.zeros(0)).model
+    model = model_of(kind, stored["model"], given if given is not None and plain(given) == stored["model"] else None)
     gate.believe(kind, model, layout, np.asarray(stored["records"]).nbytes)
     dtype, words = gate.record_dtype(model, layout), np.asarray(stored["records"], np.uint64)
     if words.ndim != 2 or words.shape[1] * 8 != dtype.itemsize:

@@ -1,18 +1,19 @@
-"""The model of a series: the one that is recommended for its first rows, or one by name in its wrappers."""
+"""Models by name, in their wrappers, and how a series begins with one."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from driftgp import rivals
 from driftgp.agp import AGP
-from driftgp.defaults import Effort, recommended
 from driftgp.expressions import parse_kernel
 from driftgp.members import LastKMean, Persistence
 from driftgp.model import Model
-from driftgp.runner.settings import DEFAULT, Named, Settings
-from driftgp.wrappers import Calibrated, CarryForward, Standardize, Watched
+from driftgp.runs.settings import Named, Settings
+from driftgp.stream.begin import Choice
+from driftgp.wrappers import Calibrated, CarryForward, Standardize
 
 HYBRID = 10  # samples from one gradient step of the hybrid to the next
 NOISE = 0.1  # of a target with variance 1, to start with
@@ -20,32 +21,45 @@ PRIOR = 3.0  # standard deviation of the log parameters: a long quiet stretch mu
 UNITS = 10  # windows until a sample hardly counts for the units in which the model sees the stream
 
 
-def build_model(settings: Settings, X: np.ndarray, y: np.ndarray, forgetting: float | None) -> Watched:
-    """The model for a series that begins with the batch X (N×D), y (N), which may be empty; its forecasts are watched.
+@dataclass(frozen=True)
+class ByName:
+    """How a series begins with a model by name: cold, and warmed up once its first rows have come.
 
-    `forgetting` is what a half-life gives, for a model by name, or None for the usual one. A model by name is, from the
-    inside, standardised in units that adapt, given the last value of an input that is missing, and calibrated.
+    `forgetting` is what a half-life gives, None for the model's usual one.
     """
-    default = settings.model == DEFAULT
-    effort: Effort = "medium" if settings.group is None else "low"  # a group for each of many keys must fit in memory
-    if default:
-        model: Model = recommended(X, y, horizon=settings.horizon, effort=effort)
-    else:
-        model = _named(settings, X.shape[1], forgetting)
-    return Watched(model)
 
+    settings: Settings
+    forgetting: float | None = None
 
-def _named(settings: Settings, inputs: int, forgetting: float | None) -> Model:
-    named = settings.named
-    model = _BUILDERS[str(settings.model)](named, inputs, forgetting)
-    if settings.standardise:
-        model = Standardize(model, adapt=0.1 ** (1.0 / (UNITS * named.window)))
-    if settings.missing != "skip":
+    @property
+    def first(self) -> int:
+        """Rows that the model warms up on."""
+        return self.settings.rows_of_warmup
+
+    @property
+    def gaps(self) -> bool:
+        """Inputs may be NaN: the last value stands in."""
+        return True
+
+    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
+        """The model, cold."""
+        return Choice(self.model(X.shape[1]))
+
+    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
+        """The model, warmed up on these rows."""
+        return Choice(self.model(X.shape[1]), len(X))
+
+    def model(self, inputs: int) -> Model:
+        """The model for so many inputs: from the inside, in units that adapt, without gaps, and calibrated."""
+        settings, named = self.settings, self.settings.named
+        model = _BUILDERS[str(settings.model)](named, inputs, self.forgetting)
+        if settings.standardise:
+            model = Standardize(model, adapt=0.1 ** (1.0 / (UNITS * named.window)))
         model = CarryForward(model)
-    if not settings.calibrate:
-        return model
-    # forecasts h rows ahead are wrong h at a time: a tracker of the spread would take one error for h, and waver
-    return Calibrated(model) if settings.horizon == 1 else Calibrated(model, gains=(0.0,))
+        if not settings.calibrate:
+            return model
+        # forecasts h rows ahead are wrong h at a time: a tracker of the spread would take one error for h, and waver
+        return Calibrated(model) if settings.horizon == 1 else Calibrated(model, gains=(0.0,))
 
 
 Builder = Callable[[Named, int, float | None], Model]

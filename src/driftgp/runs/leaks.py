@@ -4,33 +4,11 @@ In the bike-sharing file `casual` and `registered` add up to `cnt`. Whoever pred
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from driftgp.runner.samples import Sample
-from driftgp.runner.schema import Schema
-from driftgp.runner.settings import Settings
-
 TOO_GOOD = 0.02  # of the error of persistence: no honest column of a stream that moves comes as near as that
 _LEAST = 50  # rows
-
-
-def without_leaks(settings: Settings, schema: Schema, samples: Sequence[Sample]) -> Schema:
-    """The schema without the columns that give the target away, if nobody asked for them and others are left.
-
-    Only columns of the row itself can: where there is a horizon, those that count as known ahead.
-    """
-    inputs = schema.known if settings.horizon > 1 else schema.inputs
-    cells = [sample.known if settings.horizon > 1 else [*sample.columns, *sample.known] for sample in samples]
-    X = np.array(cells, np.float64).reshape(len(samples), len(inputs))
-    found = find_leaks(X, np.array([sample.target for sample in samples]), [sample.group for sample in samples])
-    names = tuple(dict.fromkeys(inputs[c].column for c in found))
-    honest = tuple(each for each in schema.columns if each.column not in names)
-    others = honest or schema.known or settings.lags or settings.seasonal_lags or settings.cycles
-    if settings.features is None and others and not set(names) & {each.column for each in schema.known}:
-        return replace(schema, leaks=names, columns=honest)
-    return replace(schema, leaks=names, leaks_used=bool(names))
 
 
 def find_leaks(X: np.ndarray, y: np.ndarray, groups: Sequence[str] = ()) -> tuple[int, ...]:

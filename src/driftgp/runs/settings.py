@@ -10,23 +10,26 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from driftgp import checks
-from driftgp.data.dates import EPOCHS, ORDERS, as_date
+from driftgp.data.dates import EPOCHS, ORDERS
 from driftgp.data.layout import DELIMITER_NAMES
 from driftgp.data.numbers import Decimal
 from driftgp.data.rows import Rows, open_rows
-from driftgp.features import PHASES
+from driftgp.stream.calendar import CYCLES, check_holidays
+from driftgp.stream.settings import Settings as StreamSettings
+from driftgp.stream.settings import settings as stream_settings
 
 DEFAULT = "default"  # the model that driftgp.defaults recommends for a series' first rows
 MODELS = (DEFAULT, "agp", "fast", "hybrid", "exact", "fitc", "svgp", "w-vsgp", "agp-vsi", "persistence", "mean")
 KERNEL, INDUCING, WINDOW = "linear + se", 40, 300  # of the other models, if nothing is said
 MISSING = ("carry", "skip", "refuse")
+OTHERS = ("late", "ignored")
+EFFORTS = ("low", "medium", "high")
 MALFORMED = ("stop", "skip")
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 WARMUP = 100  # rows, if nothing is said
 LARGEST_CONFIG = 1 << 20  # bytes
 _DURATION = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdw]?)\s*")
 
-Missing = Literal["carry", "skip", "refuse"]
 Malformed = Literal["stop", "skip"]
 
 
@@ -43,26 +46,29 @@ class Settings:
     """Everything that predictions depend on, besides the rows. `docs/run.md` says what each setting means."""
 
     target: str
-    features: tuple[str, ...] | None = None  # None: all numeric columns that are nothing else
+    features: tuple[str, ...] | None = None
     known: tuple[str, ...] = ()
-    lags: int = 0
-    seasonal_lags: tuple[int, ...] = ()
-    cycles: tuple[str, ...] = ()
-    holidays: tuple[str, ...] = ()
+    others: str = "late"
+    lags: int | tuple[int, ...] | None = None  # None, here and for the calendar: chosen by the first rows
+    calendar: tuple[str, ...] | None = None
+    holidays: tuple[str, ...] | str = ()
     time: tuple[str, ...] | None = None  # None: the first column of dates, if there is one
-    half_life: str | None = None
     horizon: int = 1
-    group: str | None = None
+    key: str | None = None
+    effort: str | None = None  # of the default model: None for medium
+    support: str | tuple[float, float] | None = None
     model: str | None = None  # None: the default, or agp where one of the settings is given that the default has not
-    kernel: str | None = None  # of the default model: None, as are inducing and window
+    kernel: str | None = None  # of the default model: None, as all up to warmup
     inducing: int | None = None
     window: int | None = None
-    level: float = 0.95
-    warmup: int | None = None  # None: a window, or 100 rows
-    missing: Missing = "carry"
-    malformed: Malformed = "stop"
+    half_life: str | None = None
+    warmup: int | None = None
     standardise: bool = True
     calibrate: bool = True
+    level: float = 0.95
+    missing: str = "carry"
+    malformed: Malformed = "stop"
+    alarms: bool = True
     delimiter: str | None = None  # None, here and below: found from the rows
     encoding: str | None = None
     sheet: str | None = None
@@ -76,20 +82,48 @@ class Settings:
         given = self._only_of_named()
         if self.model == DEFAULT and given:
             raise ValueError(
-                f"{given[0]} is no setting of the default model, which chooses for itself: "
-                "leave it out, or name a model, such as agp"
+                f"{given[0]} is no setting of the default model, which {_REASONS.get(given[0], 'chooses for itself')}: "
+                "leave it out, or name a model, such as --model agp"
             )
         if self.model is None:
             object.__setattr__(self, "model", "agp" if given else DEFAULT)
         if self.model != DEFAULT:
+            self._refuse_effort()
             for name, value in self.named._asdict().items():
                 object.__setattr__(self, name, value)
+        self.stream(self.time[0] if self.time else None, (), ())  # refuses what no stream has
 
     def _only_of_named(self) -> list[str]:
         """The settings given that the default model has not."""
-        values = {name: getattr(self, name) for name in ("kernel", "inducing", "window", "half_life")}
+        values = {name: getattr(self, name) for name in ("kernel", "inducing", "window", "half_life", "warmup")}
         given = [name.replace("_", "-") for name, value in values.items() if value is not None]
         return given + [f"no-{name}" for name in ("standardise", "calibrate") if not getattr(self, name)]
+
+    def _refuse_effort(self) -> None:
+        for name in ("effort", "support"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} is a setting of the default model, and the model is {self.model}: leave out one of them"
+                )
+
+    def stream(self, time: str | None, lags: Any, calendar: Any) -> StreamSettings:
+        """The settings of the stream, with what was chosen for it."""
+        return stream_settings(
+            target=self.target,
+            time=time,
+            key=self.key,
+            features=self.features,
+            known=self.known,
+            others=self.others,
+            lags=self.lags if self.lags is not None else lags,
+            calendar=self.calendar if self.calendar is not None else calendar,
+            holidays=self.holidays,
+            horizon=self.horizon,
+            effort=self.effort or "medium",
+            support=self.support or "auto",
+            level=self.level,
+            missing=self.missing,
+        )
 
     def open(self, path: str, *, growing: bool = False) -> Rows:
         """Open a table that is written as the settings say; `growing` is whether more rows are expected."""
@@ -110,11 +144,6 @@ class Settings:
         return min(self.window or WARMUP, WARMUP) if self.warmup is None else self.warmup
 
     @property
-    def days_off(self) -> frozenset[date]:
-        """The holidays as days."""
-        return frozenset(map(as_date, self.holidays))
-
-    @property
     def half_life_of(self) -> tuple[float, str] | None:
         """The half-life as a number and a unit: one of s, m, h, d, w, or nothing."""
         return None if self.half_life is None else _duration(self.half_life)
@@ -128,21 +157,20 @@ class Settings:
 def settings_from(given: Mapping[str, Any], where: str = "") -> Settings:
     """Return settings from names and values such as a command line or a TOML file has them.
 
-    >>> settings_from({"target": "mw", "lags": 24, "seasonal-lags": "24, 168", "calendar": True}).cycles
-    ('day', 'week')
+    >>> settings_from({"target": "mw", "lags": "1, 2, 24", "calendar": True}).lags
+    (1, 2, 24)
     """
     values: dict[str, Any] = {}
     for name, value in given.items():
         plain = str(name).replace("-", "_")
         if plain not in _READERS:
             known = ", ".join(reader.replace("_", "-") for reader in _READERS)
-            raise ValueError(f"{where}{name!r} is no setting: choose from {known}")
+            now = _GONE.get(plain, f"choose from {known}")
+            raise ValueError(f"{where}{name!r} is no setting: {now}")
         try:
             values[plain] = _READERS[plain](plain.replace("_", "-"), value)
         except ValueError as error:
             raise ValueError(f"{where}{error}") from error
-    if values.pop("calendar", False) and "cycles" not in values:
-        values["cycles"] = ("day", "week")
     if "target" not in values:
         raise ValueError(f"{where}target is not given: name the column to predict")
     return Settings(**values)
@@ -191,18 +219,32 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
     return tuple(_text(name, part) for part in _list(name, value))
 
 
-def _lags(name: str, value: Any) -> tuple[int, ...]:
-    parts = _list(name, value)
+def _lags(name: str, value: Any) -> int | tuple[int, ...]:
+    """How many of the last targets, or how many steps back each of them is."""
+    parts = (value,) if isinstance(value, int) else _list(name, value)
     numbers = [int(part) if isinstance(part, str) and part.isdecimal() and len(part) < 10 else part for part in parts]
+    if len(numbers) == 1 and not isinstance(value, (list, tuple)) and "," not in str(value):
+        return _whole(0)(name, numbers[0])
     return tuple(checks.whole(name, number, 1) for number in numbers)
 
 
-def _days(name: str, value: Any) -> tuple[str, ...]:
+def _holidays(name: str, value: Any) -> tuple[str, ...] | str:
+    if isinstance(value, str) and value.strip()[:2].isalpha():
+        return check_holidays(value.strip())
     parts = [part.isoformat() if isinstance(part, date) else part for part in _list(name, value)]
+    return check_holidays([_text(name, part) for part in parts])
+
+
+def _support(name: str, value: Any) -> str | tuple[float, float]:
+    """Where targets can lie: a word, or two numbers."""
+    words = ("auto", "real", "positive")
+    if isinstance(value, str) and value.strip() in words:
+        return value.strip()
     try:
-        return tuple(as_date(_text(name, part)).isoformat() for part in parts)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
+        low, high = (float(part) for part in _list(name, value))
+    except (ValueError, TypeError):
+        raise ValueError(f"{name} must be auto, real, positive, or two numbers such as 0,100; got {value!r}") from None
+    return low, high
 
 
 def _duration_text(name: str, value: Any) -> str:
@@ -277,23 +319,39 @@ def _time_format(name: str, value: Any) -> str:
     return text
 
 
-def _cycles(name: str, value: Any) -> tuple[str, ...]:
-    return tuple(checks.choice(name, cycle, tuple(PHASES)) for cycle in _list(name, value))
+def _calendar(name: str, value: Any) -> tuple[str, ...]:
+    """Cycles of the calendar: yes for day and week, no for none, or their names."""
+    if isinstance(value, bool):
+        return ("day", "week") if value else ()
+    if value in ("none", "no"):
+        return ()
+    return tuple(checks.choice(name, cycle, tuple(CYCLES)) for cycle in _list(name, value))
 
 
+_REASONS = {
+    "half-life": "weighs several rates of forgetting by how well each does",
+    "warmup": "predicts from the first row on",
+}
+_GONE = {
+    "group": "it is called key",
+    "seasonal_lags": "name all lags in one list, such as lags 1,2,24",
+    "cycles": "name the cycles in calendar, such as calendar day,week",
+}
 _READERS: dict[str, Reader] = {
     "target": _text,
     "features": _texts,
     "known": _texts,
-    "lags": _whole(0),
-    "seasonal_lags": _lags,
-    "calendar": _yes_or_no,
-    "cycles": _cycles,
-    "holidays": _days,
+    "others": _choice(OTHERS),
+    "lags": _lags,
+    "calendar": _calendar,
+    "holidays": _holidays,
     "time": _texts,
     "half_life": _duration_text,
     "horizon": _whole(1),
-    "group": _text,
+    "key": _text,
+    "effort": _choice(EFFORTS),
+    "support": _support,
+    "alarms": _yes_or_no,
     "model": _choice(MODELS),
     "kernel": _text,
     "inducing": _whole(1),

@@ -1,0 +1,435 @@
+"""The run: rows of a table in, answers out, and all that it knows in one file.
+
+The rows go to an `Online`, or to a `Fleet` where there are keys, in blocks. The file holds what these know, the
+settings, how the table is written, how many rows were read and a digest of them, how long the output was, and what the
+monitor knows. Resumed on the same rows, a run goes on as if it had never stopped, bit for bit.
+"""
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftgp.data.blocks import Block, Complain, Reader, Source, in_order_of_time, order_of, time_texts
+from driftgp.data.rows import Row, Rows
+from driftgp.data.written import Written, find_written, likely_keys
+from driftgp.fleet import Fleet
+from driftgp.frames import Table
+from driftgp.online import Online
+from driftgp.predictions import Prediction
+from driftgp.runs.choice import Chosen, choose
+from driftgp.runs.leaks import find_leaks
+from driftgp.runs.models import ByName
+from driftgp.runs.oddities import Oddities
+from driftgp.runs.settings import DEFAULT, SECONDS, Settings, settings_from
+from driftgp.season import usual_step
+from driftgp.stream import store
+from driftgp.stream.monitor import Monitor, Watched
+from driftgp.stream.settings import Settings as StreamSettings
+
+KIND = "run"
+PEEK = 1000  # rows of a file by which it is known how it is written; of a live stream the first one
+BLOCK = 1 << 14  # rows read, and answered, at a time
+_WRONG = (KeyError, TypeError, AttributeError, IndexError, OverflowError)
+
+
+class Facts(NamedTuple):
+    """What the first rows have shown, and what followed from it; kept for as long as the run goes on."""
+
+    written: Written
+    chosen: Chosen
+    forgetting: float | None = None  # of a model by name: what its half-life gives
+    watched: tuple[str, ...] = ()  # columns that hold numbers, or nothing yet
+    leaks: tuple[str, ...] = ()  # columns known with the row that give the target away
+    keys: tuple[str, ...] = ()  # columns that may be the key, where several rows have one time
+    sorted: int = 0  # rows that were older than the row before them, and for which the file was sorted
+
+
+class Answers(NamedTuple):
+    """What a run says of rows, N of them."""
+
+    lines: np.ndarray
+    times: Sequence[str]
+    keys: Sequence[str]
+    mean: np.ndarray
+    std: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    actual: np.ndarray
+    flags: list[str]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+class Saved(NamedTuple):
+    """What the file of a run holds."""
+
+    settings: Settings
+    facts: Facts
+    stream: Online | Fleet
+    monitor: Monitor | None
+    oddities: Oddities
+    rows: int
+    left_out: int
+    digest: str
+    output: int  # bytes
+    remarks: list[str]
+
+
+class Run:
+    r"""Predict each row of a table before learning from it.
+
+    >>> from driftgp.data.rows import csv_rows
+    >>> from driftgp.runs.settings import settings_from
+    >>> lines = [b"t,y\n", *(f"{t},{t % 3}\n".encode() for t in range(40))]
+    >>> run = Run(settings_from({"target": "y", "lags": 3, "model": "persistence", "warmup": 5}), csv_rows("", lines))
+    >>> answers = next(run.answers())
+    >>> len(answers), answers.flags[:2], float(answers.mean[-1]), float(answers.actual[-1])
+    (40, ['cold', ''], 2.0, 0.0)
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        rows: Rows,
+        *,
+        saved: Saved | None = None,
+        live: bool = False,
+        frozen: bool = False,
+        growing: bool = False,
+        monitored: bool = True,
+        block: int | None = None,
+        complain: Complain | None = None,
+    ) -> None:
+        """Take the rows, from the beginning, and a file to go on from.
+
+        Args:
+            settings: those of the run; of a resumed one, the same as before.
+            rows: all rows, also those read before the file was written; of a live stream, the rows since then.
+            saved: what the file holds.
+            live: answer each row at once.
+            frozen: predict by what was saved, and learn nothing.
+            growing: more rows are expected, so that rows are taken in the order in which they stand.
+            monitored: keep scores, and answer; without, rows are only learned from.
+            block: rows that are answered at a time; None for one of a live stream, and many of a file.
+            complain: called with a line about each malformed row that is left out.
+        """
+        self.settings, self.live, self.frozen = settings, live, frozen
+        self._block = block or (1 if live else BLOCK)
+        self._source = Source(rows, skip=settings.malformed == "skip", complain=complain)
+        self._sorted: Block | None = None
+        if saved is None:
+            self.facts = self._found(rows, finite=not (live or growing))
+            self.stream = _stream(settings, self.facts)
+        else:
+            self.facts, self.stream = saved.facts, saved.stream
+        self.oddities = Oddities((*self.facts.watched, settings.target))
+        self.monitor = self._monitor() if monitored else None
+        self.remarks: list[str] = []  # what the stream has said of the rows
+        known = (*(settings.features or ()), *settings.known)
+        filled = known if settings.missing == "refuse" else ()
+        self.reader = Reader(self._source, self.facts.written, key=settings.key, filled=filled)
+        if frozen:
+            self._check_frozen(rows)
+        elif saved is not None:
+            self._go_on_from(saved)
+        self.before = self.rows  # rows that an earlier run has read
+
+    # ---- what the first rows show ------------------------------------------------------------------------------------
+
+    def _found(self, rows: Rows, *, finite: bool) -> Facts:
+        settings = self.settings
+        first = self._source.look(1 if self.live else PEEK)
+        asked = (*(settings.features or ()), *settings.known)
+        written = find_written(
+            rows,
+            first,
+            target=settings.target,
+            time=settings.time,
+            key=settings.key,
+            features=asked,
+            decimal=settings.decimal,
+            time_format=settings.time_format,
+        )
+        back = order_of(rows, written, settings.key).back if finite else 0
+        reader = Reader(self._source, written, key=settings.key)
+        if back:
+            self._sorted = in_order_of_time(list(reader.blocks(BLOCK)), written)
+            sample: Block | None = self._sorted.rows(np.arange(min(PEEK, len(self._sorted))))
+        else:
+            sample = reader.sample(first)
+        numbers = tuple(n for n, kind in reader.kinds.items() if kind != "text" and n != settings.target)
+        facts = Facts(replace(written, kinds=reader.kinds), Chosen((), ()), watched=numbers, sorted=back)
+        return facts if sample is None else self._judged(facts, sample, rows, first, asked)
+
+    def _judged(self, facts: Facts, sample: Block, rows: Rows, first: list[Row], asked: tuple[str, ...]) -> Facts:
+        """What follows from the first rows, once they are read."""
+        settings, written = self.settings, facts.written
+        y = np.asarray(sample.table.columns[settings.target].values, np.float64)
+        at = _times(sample, written)
+        keys = sample.table.columns[settings.key].values if settings.key else []
+        days, horizon = written.days, settings.horizon
+        chosen = choose(y, at, keys, dated=written.dated, days=days, horizon=horizon)
+        columns = [name for name in asked if sample.table.columns[name].kind == "numbers"]
+        X = np.array([sample.table.columns[name].values for name in columns]).reshape(len(columns), len(y)).T
+        leaks = tuple(columns[place] for place in find_leaks(X, y, keys))
+        repeated = settings.key is None and bool(written.time) and 2 * len(np.unique(at)) <= len(at)
+        forgetting = None if settings.half_life is None else self._forgetting(written, at)
+        return facts._replace(
+            chosen=chosen,
+            leaks=leaks,
+            keys=tuple(likely_keys(rows, first, written)) if repeated else (),
+            forgetting=forgetting,
+        )
+
+    def _forgetting(self, written: Written, at: np.ndarray) -> float:
+        """λ for one step of time, which is the usual time between rows, or one row."""
+        half_life = self.settings.half_life_of
+        assert half_life is not None  # noqa: S101
+        (length, unit), text = half_life, self.settings.half_life
+        if not unit:
+            if written.dated:
+                raise ValueError(f"half-life {text!r} has no unit, and times are dates: give it one, such as 7d")
+            step = usual_step(at) if written.time else 1.0
+        elif not written.dated:
+            raise ValueError(f"half-life {text!r} needs a column of dates, and there is none: name one with --time")
+        else:
+            step = usual_step(at / 1e6)
+        if step is None:
+            raise ValueError(
+                f"half-life {text!r} needs rows that are usually as far apart: the first ones are not, or are too few"
+            )
+        return float(0.5 ** (step / (length * SECONDS.get(unit, 1.0))))
+
+    def _monitor(self) -> Monitor:
+        watch = self.facts.watched if self.settings.alarms and not self.frozen else None
+        stream = self.stream.settings
+        return Monitor(stream.horizon, stream.lags, watch=watch, naive=not self.frozen)
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        """Rows that were read."""
+        return self.reader.read
+
+    @property
+    def left_out(self) -> int:
+        """Malformed rows that were passed over."""
+        return self._source.left_out
+
+    @property
+    def series(self) -> int:
+        """How many series there are."""
+        return len(self.stream) if isinstance(self.stream, Fleet) else 1
+
+    def answers(self) -> Iterator[Answers]:
+        """Answers, block by block. After a malformed row come those of the rows before it, and then the error."""
+        for block in self.blocks():
+            yield self._answered(block)
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows from here on, read and not answered."""
+        if self._sorted is None:
+            yield from self.reader.blocks(self._block)
+            return
+        for begin in range(0, len(self._sorted), self._block):
+            some = self._sorted.rows(np.arange(begin, min(begin + self._block, len(self._sorted))))
+            self.reader.read += len(some)
+            yield some
+
+    def _answered(self, block: Block) -> Answers:
+        written, settings, table = self.facts.written, self.settings, block.table
+        keys = table.columns[settings.key].values if settings.key else [""] * len(block)
+        prediction, flags = self._predicted(table)
+        there = settings.target in table.columns
+        y = table.columns[settings.target].values if there else np.full(len(block), np.nan)
+        if self.monitor is None:
+            nothing = np.zeros(0)
+            return Answers(block.lines, [], keys, nothing, nothing, nothing, nothing, y, [])
+        times = time_texts(block, written)
+        low, high = prediction.interval(settings.level)
+        values = np.array([_values(table, name) for name in (*self.facts.watched, settings.target)])
+        at = _times(block, written)
+        wild = self.oddities.see(block.lines, keys, at, times, block.offsets, values.T)
+        late = flags.get("late", np.zeros(len(block), bool))
+        self.oddities.see_forecasts(block.lines, prediction.mean, late)
+        wall = table.columns[written.time[0]].clock if written.dated else at
+        whose: Sequence[Any] = keys if settings.key else [None] * len(block)
+        rows = Watched(prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, values[:-1].T)
+        cold, alarms = self.monitor.see(rows)
+        words = _flags({"cold": cold, **flags, "wild": wild}, alarms, len(block))
+        return Answers(block.lines, times, keys, prediction.mean, prediction.std, low, high, y, words)
+
+    def _predicted(self, table: Table) -> tuple[Prediction, dict[str, np.ndarray]]:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", UserWarning)
+            if self.frozen:
+                prediction, flags = self._foreseen(table), {}
+            else:
+                prediction = self.stream.evaluate(table)
+                flags = prediction.source.seen.flags  # type: ignore[union-attr]
+        for warning in said:
+            text = str(warning.message)
+            if text not in self.remarks and "had no value in" not in text:  # which the summary says of all rows
+                self.remarks.append(text)
+        return prediction, flags
+
+    def _foreseen(self, table: Table) -> Prediction:
+        if isinstance(self.stream, Fleet):
+            return self.stream.predict(table, unknown="start")
+        return self.stream.predict(table)
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def to_bytes(self, output: int = 0) -> bytes:
+        """All that is needed to go on, with the length that the output had."""
+        facts = self.facts._replace(written=replace(self.facts.written, kinds=self.reader.kinds))
+        extra = {
+            "settings": self.settings.to_json(),
+            "facts": facts._replace(written=facts.written.to_json())._asdict(),  # type: ignore[arg-type]
+            "rows": self.rows,
+            "left_out": self.left_out,
+            "digest": self.reader.digest,
+            "output": output,
+            "monitor": None if self.monitor is None else self.monitor.to_json(),
+            "oddities": self.oddities.to_json(),
+            "remarks": self.remarks,
+        }
+        return store.to_bytes(KIND, self.stream.streams, extra=extra)
+
+    def _go_on_from(self, saved: Saved) -> None:
+        rows = self._source.rows
+        _same_settings(saved.settings, self.settings)
+        if rows.header != saved.facts.written.header:
+            raise ValueError(
+                f"{rows.place} has other columns than the checkpoint's table, whose were "
+                f"{', '.join(saved.facts.written.header)}"
+            )
+        if self.live:
+            self.reader.read = saved.rows
+            self.reader.add_to_digest(saved.digest)
+        else:
+            self._read_again(saved)
+        self.oddities, self.remarks = saved.oddities, saved.remarks
+        self._source.left_out = saved.left_out
+        if self.monitor is not None and saved.monitor is not None:
+            self.monitor = saved.monitor
+
+    def _read_again(self, saved: Saved) -> None:
+        while self.rows < saved.rows:
+            block, fault = self.reader.block(min(BLOCK, saved.rows - self.rows))
+            if block is None or fault is not None:
+                break
+        if self.rows < saved.rows or self.reader.digest != saved.digest:
+            raise ValueError(
+                f"the first {saved.rows} rows of {self._source.rows.place} are not those that the checkpoint has seen: "
+                "resume on the same file, or on one that has only grown"
+            )
+
+    def _check_frozen(self, rows: Rows) -> None:
+        settings = self.settings
+        needed = (*(settings.features or ()), *settings.known, *self.facts.written.time)
+        for name in (*needed, *([settings.key] if settings.key else [])):
+            rows.index(name)
+
+
+def read_checkpoint(data: bytes) -> Saved:
+    """What the file of a run holds, or a refusal of data that is none."""
+    extra = store.opened(KIND, data)["extra"]
+    try:
+        settings = settings_from({name: value for name, value in extra["settings"].items() if value is not None})
+        facts = _facts(extra["facts"])
+        given = None if settings.model == DEFAULT else ByName(settings, facts.forgetting)
+        streams = store.from_bytes(KIND, data, given).streams
+        stream = Online.of(streams) if settings.key is None else Fleet.of(streams)
+        oddities = Oddities((*facts.watched, settings.target))
+        oddities.restore(extra["oddities"])
+        monitor = None
+        if extra["monitor"] is not None:
+            watch = facts.watched if settings.alarms else None
+            monitor = Monitor(settings.horizon, streams.settings.lags, watch=watch)
+            monitor.restore(extra["monitor"])
+        rows, left_out, output = (_count(extra[name]) for name in ("rows", "left_out", "output"))
+        remarks = [str(text) for text in extra["remarks"]]
+        return Saved(settings, facts, stream, monitor, oddities, rows, left_out, str(extra["digest"]), output, remarks)
+    except _WRONG as error:
+        raise ValueError(f"run is damaged: its header is not complete ({error})") from error
+
+
+def _facts(stored: dict[str, Any]) -> Facts:
+    lags, calendar = stored["chosen"]
+    forgetting = stored["forgetting"]
+    if forgetting is not None and not 0.0 < float(forgetting) <= 1.0:
+        raise ValueError(f"run is damaged: no model forgets at a rate of {forgetting!r}")
+    return Facts(
+        Written.from_json(stored["written"]),
+        Chosen(tuple(map(int, lags)), tuple(map(str, calendar))),
+        forgetting,
+        watched=tuple(map(str, stored["watched"])),
+        leaks=tuple(map(str, stored["leaks"])),
+        keys=tuple(map(str, stored["keys"])),
+        sorted=_count(stored["sorted"]),
+    )
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 62:
+        raise ValueError(f"run is damaged: it has {str(value)[:60]!r} where a count should be")
+    return value
+
+
+def _stream(settings: Settings, facts: Facts) -> Online | Fleet:
+    """The stream, or the fleet, that rows go to."""
+    written = facts.written
+    chosen = settings.stream(written.time[0] if written.time else None, facts.chosen.lags, facts.chosen.calendar)
+    if chosen.needs_dates and not written.dated:
+        raise ValueError("the calendar needs a column of dates, and there is none: name one with --time")
+    given = {field.name: getattr(chosen, field.name) for field in fields(StreamSettings)}
+    start = None if settings.model == DEFAULT else ByName(settings, facts.forgetting)
+    if start is not None:
+        start.model(1)  # refuses a bad kernel now, not with the first row
+    if settings.key is None:
+        del given["key"]
+        return Online(start, **given)
+    return Fleet(start, **given)
+
+
+def _times(block: Block, written: Written) -> np.ndarray:
+    if not written.time:
+        return np.full(len(block), np.nan)
+    return np.asarray(block.table.columns[written.time[0]].values, np.float64)
+
+
+def _values(table: Table, name: str) -> np.ndarray:
+    """A column of numbers; NaN where there are none."""
+    column = table.columns.get(name)
+    return column.values if column is not None and column.kind == "numbers" else np.full(len(table), math.nan)
+
+
+def _flags(marks: dict[str, np.ndarray], alarms: dict[int, list[str]], rows: int) -> list[str]:
+    """What was odd about each row, in words."""
+    words: dict[int, list[str]] = {}
+    for name, marked in marks.items():
+        for row in np.flatnonzero(marked).tolist():
+            words.setdefault(row, []).append(name)
+    for row, raised in alarms.items():
+        words.setdefault(row, []).extend(raised)
+    made = [""] * rows
+    for row, own in words.items():
+        made[row] = " ".join(own)
+    return made
+
+
+def _same_settings(before: Settings, now: Settings) -> None:
+    for name, value in before.to_json().items():
+        given = now.to_json()[name]
+        if given != value:
+            raise ValueError(
+                f"{name.replace('_', '-')} is {given!r}, and the checkpoint's run had {value!r}: "
+                "resume with the same settings, or start a new checkpoint"
+            )
