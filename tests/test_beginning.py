@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from driftgp.beginning import FIRST, Default, Plan
 
 from driftgp import AGP, Online
 from driftgp.defaults import recommended

@@ -7,20 +7,12 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-<<<<<<< HEAD
 
 from driftgp import AGP, Fleet, Online, frames, prequential
 from driftgp.stream.begin import Choice
 from driftgp.stream.clock import Clock
 from driftgp.stream.plan import MOST, Plan
 from driftgp.stream.settings import Settings
-=======
-from driftgp.beginning import Plan
-from driftgp.clock import Clock
-from driftgp.columns import MOST, Columns
-
-from driftgp import AGP, Fleet, Online, frames, prequential
->>>>>>> stream
 from driftgp.wrappers import CarryForward, Standardize
 
 pd = pytest.importorskip("pandas")

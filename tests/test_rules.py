@@ -72,15 +72,15 @@ def test_a_late_row_is_predicted_and_not_learned_and_flagged(place, size):
 @pytest.mark.parametrize("place", [0, 1, 4, 9, 12, 40])
 @pytest.mark.parametrize("size", [1, N])
 def test_one_stamp_of_2099_is_harmless(place, size):
-    """Rows after it are learned from, by the time that they have."""
+    """Before ten steps are known no time can be doubted; ten rows running that are much too late then put it right."""
     given = rows()
     given[place] = {**given[place], "at": datetime(2099, 1, 1)}
     stream, made = online(), []
     for i in range(0, N, size):
         made.append(stream.evaluate(given[i : i + size]))
     late = [i for i, remark in enumerate(sum(map(flags, made), [])) if "late" in remark]
-    assert len(late) <= 12, late
-    assert stream.state.inner.inner.samples >= N - 13
+    assert len(late) <= (20 if place < 10 else 0), late
+    assert stream._streams.series[None].learned == N - len(late)
     clock = stream._streams.series[None].clock
     assert clock.latest == (given[-1]["at"] - datetime(1970, 1, 1)) / timedelta(microseconds=1)
     stream.update({"at": START + (N + 1) * HOUR, "x": 0.0, "y": 0.0})
@@ -143,7 +143,7 @@ def test_a_category_that_is_new_changes_no_forecast_before_it_was_learned():
     other = [dict(row) for row in given]
     given[10]["who"] = "b"
     options = {"features": ["x", "who"]}
-    np.testing.assert_array_equal(by_parts(given, N, **options)[:11], by_parts(other, N, **options)[:11])
+    np.testing.assert_array_equal(by_parts(given, N, **options)[:10], by_parts(other, N, **options)[:10])
 
 
 @pytest.mark.parametrize("columns", [60, 150])
@@ -156,6 +156,7 @@ def test_many_columns_of_noughts_and_ones_are_taken(columns):
     assert np.isfinite(found.interval(0.9)).all()
 
 
+@pytest.mark.filterwarnings("ignore:X. column 'late' has had no value")
 @pytest.mark.parametrize("value", [3.5, "wet", True, None])
 def test_a_column_is_undecided_until_its_first_value(value):
     given = [{**row, "late": None if i < 12 else value} for i, row in enumerate(rows())]
@@ -187,7 +188,7 @@ def test_a_blank_input_is_carried_skipped_or_refused():
     np.testing.assert_array_equal(skipped.mean, online().evaluate(unlabelled).mean)
     stream = online(missing="refuse")
     with pytest.raises(
-        ValueError, match="column 'x' must not be blank, since missing is 'refuse'; row 30 has no value"
+        ValueError, match="column 'x' must not be blank, since missing is 'refuse'; row 30 has none"
     ):
         stream.evaluate(given)
     assert stream.to_bytes() == online(missing="refuse").to_bytes()
