@@ -148,7 +148,8 @@ def columns_by_spaces(folder: Path) -> Expected:
     path = folder / "old.dat"
     rows = [f"  {t:>6} {c:>8} {y:>10}" for t, (c, y) in enumerate(zip(temps(), loads(), strict=True))]
     path.write_text(lines("    step     temp       load", rows))
-    return Expected(path, "load", {"features": "temp"}, None, loads(), {"temp": temps()}, note="spaces")
+    columns = {"temp": temps(), "step": [float(t) for t in range(40)]}
+    return Expected(path, "load", {"features": "temp"}, None, loads(), columns, note="spaces")
 
 
 @messy
@@ -200,7 +201,7 @@ def one_week_of_dates(folder: Path) -> Expected:
     path = plain(folder / "week.csv", "%d/%m/%Y", times)
     return Expected(
         path,
-        times=iso(times),
+        times=[f"{time:%Y-%m-%d}" for time in times],
         targets=loads(7),
         refusal="is 01 February 2024 with --time-format day-first, and 02 January 2024 with --time-format month-first",
         remedy={"time_format": "day-first"},
@@ -304,7 +305,11 @@ def data_logger(folder: Path) -> Expected:
     rows = [f"{t:%Y-%m-%d %H:%M:%S},{c},{y},ok" for t, c, y in zip(times, temps(), loads(), strict=True)]
     path.write_text(above + lines("time,temp,load,status", ["(UTC),°C,W/m²,", *rows]))
     return Expected(
-        path, times=iso(times), targets=loads(), columns={"temp": temps()}, note="units in line 6", left_out="status"
+        path,
+        times=iso(times),
+        targets=loads(),
+        columns={"temp": temps(), "status": ["ok"] * 40},
+        note="units in line 6",
     )
 
 
@@ -358,14 +363,12 @@ def words_in_columns(folder: Path) -> Expected:
     ]
     path.write_text(lines("time,open,weather,station,holiday,load", rows))
     columns = {
-        "open": [float(t % 7 == 0) for t in range(40)],
-        "weather = sun": [float(each == "sun") for each in weather],
-        "weather = rain": [float(each == "rain") for each in weather],
-        "holiday": [float(t == 5) for t in range(40)],
+        "open": [str(t % 7 == 0) for t in range(40)],
+        "weather": weather,
+        "station": [f"S{t:03d}" for t in range(40)],
+        "holiday": ["New Year" if t == 5 else "None" for t in range(40)],
     }
-    return Expected(
-        path, times=iso(times), targets=loads(), columns=columns, left_out="station (text with 40 different values)"
-    )
+    return Expected(path, times=iso(times), targets=loads(), columns=columns)
 
 
 @messy
@@ -374,7 +377,10 @@ def mostly_words(folder: Path) -> Expected:
     path = folder / "sales.csv"
     cells = [(str(t), "Leuven", "north", "open" if t % 2 else "", "cash", str(y)) for t, y in enumerate(loads())]
     path.write_text(lines(",city,region,state,paid,load", [",".join(row) for row in cells]))
-    return Expected(path, targets=loads(), columns={}, options={"features": ""})
+    columns = dict(
+        zip(("city", "region", "state", "paid"), list(map(list, zip(*cells, strict=True)))[1:5], strict=True)
+    )
+    return Expected(path, targets=loads(), columns=columns, left_out="it has no name")
 
 
 @messy
@@ -424,7 +430,7 @@ def json_lines(folder: Path) -> Expected:
         for i, (t, c, y) in enumerate(zip(iso(times), temps(), loads(), strict=True))
     ]
     path.write_text("".join(json.dumps(each) + "\n" for each in objects))
-    columns = {"temp": [math.nan if i == 3 else c for i, c in enumerate(temps())], "ok": [1.0] * 40}
+    columns = {"temp": [math.nan if i == 3 else c for i, c in enumerate(temps())], "ok": ["true"] * 40}
     return Expected(path, times=iso(times), targets=loads(), columns=columns)
 
 

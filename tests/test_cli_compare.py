@@ -39,7 +39,21 @@ def test_a_person_reads_the_table_and_one_verdict(load, tmp_path):
 
 
 def test_a_program_reads_json(load):
-    result = run(load, "--target", "mw", "--lags", 3, "--horizon", 2, "--rows", 300, "--methods", "RLS", "--json")
+    result = run(
+        load,
+        "--target",
+        "mw",
+        "--lags",
+        3,
+        "--horizon",
+        2,
+        "--no-calendar",
+        "--rows",
+        300,
+        "--methods",
+        "RLS",
+        "--json",
+    )
     found = json.loads(result.stdout)
     assert found["horizon"] == 2
     assert found["inputs"][:3] == ["lag 2", "lag 3", "lag 4"]

@@ -19,7 +19,7 @@ from tests.test_run import table
 NAIVE = ("--target", "y", "--model", "persistence", "--lags", "2", "--warmup", "5")
 HYBRID = ("--target", "y", "--lags", "3", "--kernel", "se", "--inducing", "5", "--window", "30", "--model", "hybrid")
 RUN = [sys.executable, "-c", "from driftgp.cli import main; main()", "run"]
-DEFAULT = ("--target", "y", "--group", "key", "--horizon", "3")
+DEFAULT = ("--target", "y", "--key", "key", "--horizon", "3")
 EVERY = ("--every", "128")
 
 # A program of a user's: a fleet that is saved every 20 rows, and says itself how far it came.
@@ -150,7 +150,7 @@ def check_fleet(folder, times):
         (20, "long.csv", HYBRID, 1),
         (16, "long.csv.gz", HYBRID, 1),
         (16, "long.parquet", HYBRID, 1),
-        (16, "long.csv", (*NAIVE, "--group", "key"), 5),
+        (16, "long.csv", (*NAIVE, "--key", "key"), 5),
         (16, "long.csv", (*HYBRID, "--horizon", "6"), 1),
     ],
     ids=["csv", "gz", "parquet", "groups", "horizon"],

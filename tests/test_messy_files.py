@@ -6,27 +6,25 @@ import math
 
 import numpy as np
 import pytest
-from driftgp.runner import Runner, settings_from
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftgp.data.blocks import Block, time_texts
 from driftgp.data.dates import ORDERS, Orders, as_clock, as_moment, readings
 from driftgp.data.layout import find_delimiter, find_encoding
 from driftgp.data.numbers import as_number, decides
 from driftgp.data.rows import csv_rows
+from driftgp.runs import Run, settings_from
 from tests.messy_files import MESSY
 
 
 def read(expected, **more):
-    """The samples that a run would take from a file, with the run."""
+    """The rows that a run would take from a file, with the run."""
     given = {"target": expected.target, "model": "persistence", "lags": 1} | expected.options | more
     settings = settings_from(given)
     with settings.open(str(expected.path)) as rows:
-        runner = Runner(settings, rows)
-        samples, fault = runner._read(10_000)
-        if fault is not None:
-            raise fault
-    return runner, samples
+        run = Run(settings, rows)
+        return run, Block.joined(list(run.blocks()))
 
 
 @pytest.mark.parametrize("name", MESSY)
@@ -41,22 +39,21 @@ def test_a_messy_file_is_read_right_or_refused_with_what_to_do(name, tmp_path):
         check(expected, *read(expected, **expected.remedy))
 
 
-def check(expected, runner, samples):
-    np.testing.assert_array_equal([sample.target for sample in samples], expected.targets)
+def check(expected, run, block):
+    written, columns = run.facts.written, block.table.columns
+    np.testing.assert_array_equal(columns[expected.target].values, expected.targets)
     if expected.times is not None:
-        assert [sample.time for sample in samples] == expected.times
-    names = [each.name for each in runner.schema.columns]
+        assert time_texts(block, written) == expected.times
     for name, values in (expected.columns or {}).items():
-        np.testing.assert_array_equal([sample.columns[names.index(name)] for sample in samples], values)
-    assert expected.columns is None or set(names) == set(expected.columns)
-    assert expected.note == "" or any(expected.note in note for note in runner.schema.notes)
-    assert expected.left_out == "" or any(expected.left_out in column for column in runner.schema.left_out)
+        np.testing.assert_array_equal(columns[name].values, values)
+    assert expected.columns is None or {*columns} == {*expected.columns, expected.target, *written.time[:1]}
+    assert expected.note == "" or any(expected.note in note for note in written.notes)
+    assert expected.left_out == "" or any(expected.left_out in column for column in written.left_out)
 
 
 def test_an_hour_that_the_clocks_leave_out_is_no_gap_in_times_with_offsets(tmp_path):
-    _, samples = read(MESSY["clocks_that_go_forward"](tmp_path))
-    assert set(np.diff([sample.at for sample in samples])) == {3600.0}
-    assert not any(math.isnan(sample.at) for sample in samples)
+    _, block = read(MESSY["clocks_that_go_forward"](tmp_path))
+    assert set(np.diff(block.table.columns["time"].values)) == {3.6e9}
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------

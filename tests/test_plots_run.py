@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from driftgp.runner import Answer
 
-from driftgp.data.predictions import Predictions, columns, from_answers
-from driftgp.plots_run import CURVES, About, groups_figure, health_figure, importance_figure, run_figure, with_gaps
+from driftgp.data.predictions import Header, Predictions, from_answers
+from driftgp.plots_run import CURVES, About, health_figure, importance_figure, keys_figure, run_figure, with_gaps
+from driftgp.runs import Answers
 
 ABOUT = About("load", 0.95, "MW", warnings=["The forecasts are worse than persistence", "Rows go back in time"])
 GAP = slice(150, 170)
@@ -75,13 +75,14 @@ def test_alarms_are_marked_on_every_panel(figure):
 
 
 def test_an_alarm_of_any_kind_is_found_in_the_flags():
-    flags = [(), ("warmup",), ("wild", "alarm:level-up:temp"), ("alarm",)]
-    answers = [Answer(i, "", "", 1.0, 0.0, 2.0, 1.0, each) for i, each in enumerate(flags)]
-    assert from_answers(columns(timed=False, grouped=False), answers).alarm.tolist() == [False, False, True, True]
+    flags = ["", "cold", "wild alarm:level-up:temp", "alarm"]
+    blank = [""] * 4
+    answers = Answers(np.arange(4), blank, blank, *(np.ones(4) for _ in range(5)), flags)
+    assert from_answers(Header(), [answers]).alarm.tolist() == [False, False, True, True]
 
 
 def test_warnings_stand_on_every_picture(figure):
-    several = groups_figure(predictions(keys=("a", "b")), ABOUT, {key: {"rmse": 1.0, "coverage": 0.9} for key in "ab"})
+    several = keys_figure(predictions(keys=("a", "b")), ABOUT, {key: {"rmse": 1.0, "coverage": 0.9} for key in "ab"})
     health = health_figure({"warnings": ABOUT.warnings}, [1.0, 2.0], "load")
     for each in (figure, several, health):
         assert each.get_supxlabel().splitlines() == [f"Warning: {warning}" for warning in ABOUT.warnings]
@@ -89,9 +90,7 @@ def test_warnings_stand_on_every_picture(figure):
 
 
 def test_a_picture_of_several_series_has_one_legend_and_a_unit():
-    several = groups_figure(
-        predictions(keys=("a", "b", "c")), ABOUT, {k: {"rmse": 1.0, "coverage": 0.9} for k in "abc"}
-    )
+    several = keys_figure(predictions(keys=("a", "b", "c")), ABOUT, {k: {"rmse": 1.0, "coverage": 0.9} for k in "abc"})
     several.draw_without_rendering()
     (legend,) = several.legends
     assert [text.get_text() for text in legend.get_texts()].count("alarm") == 1

@@ -13,19 +13,20 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from driftgp.runner import Runner, settings_from
-from driftgp.runner.clock import Clock
 from typer.testing import CliRunner
 
 from driftgp import cli
 from driftgp.data import rows, tables
 from driftgp.data.rows import csv_rows, is_live, open_rows
+from driftgp.frames import Column
 from driftgp.locks import locked
+from driftgp.runs import Run, settings_from
+from driftgp.stream.clock import Clock
 
-COMMAND = ("--target", "y", "--model", "persistence", "--warmup", "5", "--features", "x")
+COMMAND = ("--target", "y", "--model", "persistence", "--warmup", "5", "--features", "x", "--lags", "1")
 ROWS = [f"{t},{t % 7},{t % 3}\n" for t in range(40)]
 TABLE = "t,x,y\n" + "".join(ROWS)
-SETTINGS = settings_from({"target": "y", "features": "x", "model": "persistence", "warmup": 5, "time": "t"})
+SETTINGS = settings_from({"target": "y", "features": "x", "model": "persistence", "lags": 1, "time": "t"})
 posix = pytest.mark.skipif(os.name != "posix", reason="named pipes and flock are POSIX")
 
 
@@ -185,8 +186,8 @@ def test_of_many_that_want_a_lock_at_once_one_has_it(folder):
 
 def flags_of(times, **options):
     lines = [b"t,x,y\n", *(f"{at!r},{i % 7},{i % 3}\n".encode() for i, at in enumerate(times))]
-    runner = Runner(SETTINGS, csv_rows("here", lines), **options)
-    return [set(answer.flags) - {"warmup"} for block in runner.blocks() for answer in block]
+    run = Run(SETTINGS, csv_rows("here", lines), **options)
+    return [set(flags.split()) - {"cold"} for block in run.answers() for flags in block.flags]
 
 
 @pytest.mark.parametrize("live", [True, False])
@@ -211,14 +212,15 @@ def test_a_clock_that_was_believed_wrongly_is_corrected_within_thirty_rows(corru
 
 
 def test_a_long_pause_is_believed_with_the_second_row_and_its_time_passes():
-    clock = Clock()
-    times = np.arange(50.0)
-    clock.since(times)
-    since, jumps = clock.since(np.array([1e5, 1e5 + 1.0, 1e5 + 2.0]))
-    assert since.tolist() == [1.0, 1e5 + 1.0 - 49.0, 1.0]
-    assert jumps.tolist() == [True, False, False]
-    since, jumps = clock.since(np.array([2e5, 2e5 + 1.0]))  # a pause like one before
-    assert not jumps.any()
+    def passed(clock, *times):
+        return clock.passed(Column("t", "numbers", np.array(times)))
+
+    _, clock = passed(Clock(), *range(50))
+    found, clock = passed(clock, 1e5, 1e5 + 1.0, 1e5 + 2.0)
+    assert found.spans.tolist() == [1.0, 1e5 + 1.0 - 49.0, 1.0]
+    assert found.jumped.tolist() == [True, False, False]
+    found, clock = passed(clock, 2e5, 2e5 + 1.0)  # a pause like one before
+    assert not found.jumped.any()
 
 
 @pytest.mark.parametrize("cuts", [[1] * 400, [7] * 60, [400]])
@@ -226,14 +228,15 @@ def test_how_times_are_cut_into_blocks_changes_nothing(cuts):
     rng = np.random.default_rng(0)
     times = np.cumsum(rng.exponential(size=400))
     times[rng.integers(0, 400, 30)] *= rng.choice([1e-3, 0.9, 1.1, 1e6], 30)
-    whole, pieces, at = Clock(), Clock(), 0
-    expected = whole.since(times)
+    pieces, at = Clock(), 0
+    expected, whole = Clock().passed(Column("t", "numbers", times))
     made = []
     for size in cuts:
         if at < len(times):
-            made.append(pieces.since(times[at : at + size]))
+            found, pieces = pieces.passed(Column("t", "numbers", times[at : at + size]))
+            made.append(found)
             at += size
-            pieces = Clock.from_json(pieces.to_json())
+            pieces = Clock.restored(tuple(pieces))
     for one, other in zip(expected, zip(*made, strict=True), strict=True):
         np.testing.assert_array_equal(one, np.concatenate(other))
     assert repr(whole) == repr(pieces)
@@ -268,7 +271,7 @@ def test_a_damaged_archive_ends_the_run_once(malformed):
         stops = malformed == "stop"
         damage = pytest.raises(ValueError, match=r"cut.csv.gz is damaged after line \d+") if stops else nullcontext()
         with damage:
-            list(Runner(replace(SETTINGS, malformed=malformed), source, complain=said.append).blocks())
+            list(Run(replace(SETTINGS, malformed=malformed), source, complain=said.append).answers())
         assert len(said) == (not stops)
 
 

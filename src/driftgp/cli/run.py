@@ -187,14 +187,14 @@ def run(
 
     live = is_live(file)
     given = _from_config(config) | chosen
-    saved = _saved(checkpoint, frozen=frozen)
-    settings = _frozen_settings(saved, given) if frozen and saved is not None else _settings(given, file, live=live)
     if output is None and live:
         output = Path("-")
-    if importance is not None and settings.key is not None:
-        raise ValueError("--importance draws one series: leave out --key, or give a file with one series")
     pictures = {"--plot": plot, "--importance": importance}
     _one_part_each(file, output, {"--checkpoint": checkpoint, **pictures, "--config": config})
+    saved = _saved(checkpoint, frozen=frozen)
+    settings = _frozen_settings(saved, given) if frozen and saved is not None else _settings(given, file, live=live)
+    if importance is not None and settings.key is not None:
+        raise ValueError("--importance draws one series: leave out --key, or give a file with one series")
     written = [path for path in (output, None if frozen else checkpoint) if path is not None and str(path) != "-"]
     began = clock.perf_counter()
     with (

@@ -155,6 +155,11 @@ class Run:
             decimal=settings.decimal,
             time_format=settings.time_format,
         )
+        if (settings.calendar or settings.holidays) and written.time and not written.dated:
+            expected = (
+                "a date such as 2020-01-31 13:00, for the calendar; for seconds since 1970 say --time-format seconds"
+            )
+            raise rows.fault(first[0], rows.index(written.time[0]), expected)
         back = order_of(rows, written, settings.key).back if finite else 0
         reader = Reader(self._source, written, key=settings.key)
         if back:
