@@ -99,7 +99,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
     # ---- features that appear
 
     def _ready_for(self, features: Iterable[Hashable]) -> tuple[Online, Columns]:
-        """A stream with a column for each of these features: the one at work, or one that has learned recent samples."""
+        """A stream with a column for each of these features: the one at work, or one that learned recent samples."""
         columns = _with(self._columns, features)
         if len(columns) == len(self._columns):
             return self._stream, columns

@@ -42,9 +42,9 @@ class Configured:
     ) -> None:
         """Keep the settings; they are checked when a model is made of them.
 
-        Without any of those up to `standardize`, it is `driftgp.Online(effort=…, support=…, lags=…, horizon=…)`. With any,
-        the model is one AGP in the wrappers of the default, and what is left out is as in the default. It warms up on as
-        many rows as its window holds.
+        Without any of those up to `standardize`, it is `driftgp.Online` with the others. With any, the model is one AGP
+        in the wrappers of the default, and what is left out is as in the default. It warms up on as many rows as its
+        window holds.
 
         Args:
             kernel: an expression such as "linear + matern32", or a kernel with its starting parameters; linear +
@@ -118,8 +118,8 @@ class Configured:
         with files.damage(path):
             estimator = cls(**stored.settings)
             stream = stored.stream
-            online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()).streams)  # noqa: SLF001
-            estimator._restore(stored.fitted, online)  # noqa: SLF001
+            online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()).streams)
+            estimator._restore(stored.fitted, online)
         return estimator
 
     def _learned(self) -> tuple[Any, Online | None]:
