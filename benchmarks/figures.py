@@ -172,7 +172,7 @@ def _adapters(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def _command(rows: Sequence[Row]) -> Iterator[Figure]:
-    run, stream = (find(rows, group="command", name=name) or {} for name in ("driftgp run", "prequential"))
+    run, stream = (find(rows, group="command", name=name) or {} for name in ("driftgp run", "Online"))
     label = f"_{run['rows']}_rows" if run else ""
     yield Figure(f"driftgp_run_over_prequential{label}", over(run.get("seconds"), stream.get("seconds")), 1.5)
 

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
+from driftgp.beginning import FIRST, Default, Plan
 
 from driftgp import AGP, Online
-from driftgp.beginning import FIRST, Default, Plan
 from driftgp.defaults import recommended
 from driftgp.wrappers import CarryForward, Standardize
 

@@ -195,7 +195,9 @@ while heard < times:
             heard += 1
         signal.setitimer(signal.ITIMER_PROF, 0)
         reached = bits(forecaster)
-        torn += reached not in states[done : done + 2]
+        if reached not in states[done : done + 2]:
+            torn += 1
+            break
         happened = reached == states[done + 1]
         done, tried = done + happened, 0 if happened else tried + 1
 print(heard, torn)

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-
-from driftgp import AGP, Fleet, Online, frames, prequential
 from driftgp.beginning import Plan
 from driftgp.clock import Clock
 from driftgp.columns import MOST, Columns
+
+from driftgp import AGP, Fleet, Online, frames, prequential
 from driftgp.wrappers import CarryForward, Standardize
 
 pd = pytest.importorskip("pandas")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from driftgp.runner import Runner, settings_from
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,6 @@ from driftgp.data.dates import ORDERS, Orders, as_clock, as_moment, readings
 from driftgp.data.layout import find_delimiter, find_encoding
 from driftgp.data.numbers import as_number, decides
 from driftgp.data.rows import csv_rows
-from driftgp.runner import Runner, settings_from
 from tests.messy_files import MESSY
 
 

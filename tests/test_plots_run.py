@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from driftgp.runner import Answer
 
 from driftgp.data.predictions import Predictions, columns, from_answers
 from driftgp.plots_run import CURVES, About, groups_figure, health_figure, importance_figure, run_figure, with_gaps
-from driftgp.runner import Answer
 
 ABOUT = About("load", 0.95, "MW", warnings=["The forecasts are worse than persistence", "Rows go back in time"])
 GAP = slice(150, 170)

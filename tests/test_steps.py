@@ -149,14 +149,10 @@ BAD: dict[type[Entry], dict[str, Call]] = {
         "no numbers": lambda e: e.forecaster.update(["x"], DAYS[-1:], known=np.ones(4)),
     },
 }
-# The first times choose a grid, before the rest of the call is looked at.
-EARLY = {(Ahead, "no column that is known ahead", 0), (Ahead, "a column that is not finite", 0)}
 
 
 def moments() -> list[Any]:
-    every = [(kind, what, before) for kind, calls in BAD.items() for what in calls for before in (0, 30, 450)]
-    known = pytest.mark.xfail(strict=True, reason="a refused first call keeps its time grid")
-    return [pytest.param(*each, marks=known if each in EARLY else ()) for each in every]
+    return [(kind, what, before) for kind, calls in BAD.items() for what in calls for before in (0, 30, 450)]
 
 
 @pytest.mark.parametrize(("kind", "what", "before"), moments())

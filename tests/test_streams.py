@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from driftgp.runner import Runner, settings_from
+from driftgp.runner.clock import Clock
 from typer.testing import CliRunner
 
 from driftgp import cli
 from driftgp.data import rows, tables
 from driftgp.data.rows import csv_rows, is_live, open_rows
 from driftgp.locks import locked
-from driftgp.runner import Runner, settings_from
-from driftgp.runner.clock import Clock
 
 COMMAND = ("--target", "y", "--model", "persistence", "--warmup", "5", "--features", "x")
 ROWS = [f"{t},{t % 7},{t % 3}\n" for t in range(40)]

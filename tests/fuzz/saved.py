@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from driftgp.runner import read_checkpoint
 
 from driftgp import AGP, Online, checkpoint
 from driftgp.fleet import Fleet
 from driftgp.forecasting import Forecaster
-from driftgp.runner import read_checkpoint
 from tests.fuzz import files
 from tests.fuzz.states import FLOATS, WHOLES, _leaves, _put, go_on
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from driftgp.essence import Essence
 from pyspark import cloudpickle
 
 from driftgp import AGP, FastAGP

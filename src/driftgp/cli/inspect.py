@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -252,7 +253,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _of_stream(data: bytes) -> Page:
-    """A stream, or a model and its state; of one with a part of somebody's own, the settings are all there is to tell."""
+    """A stream, or a model and its state; of one with a part of somebody's own, its settings."""
     from driftgp import Online
     from driftgp.checkpoint import peek
 
@@ -272,6 +273,8 @@ def _of_stream(data: bytes) -> Page:
         page.facts |= {"rows": 0}
         return page
     page = Page("a stream, saved by Online.save")
+    with suppress(ValueError):  # what was saved beside a model and its state
+        page.facts["extra"] = peek(data)["extra"]
     page.add("What it is", ("Model", online.model.outline))
     page.add("What it is", ("Inputs", ", ".join(online.inputs[:INPUTS_SHOWN]) + (" …" * (len(online.inputs) > 8))))
     _learned(page, online.state, list(online.inputs))

@@ -18,7 +18,6 @@ from driftgp.cli.options import (
     INPUTS,
     MODEL,
     NAMED,
-    TIME,
     AsJSON,
     Calendar,
     Columns,
@@ -185,17 +184,11 @@ def run(
     chosen = {name: value for name, value in locals().items() if name not in _NO_SETTINGS and value is not None}
     from driftgp.data.rows import is_live
     from driftgp.locks import locked
-    from driftgp.runs import settings_from
 
     live = is_live(file)
     given = _from_config(config) | chosen
     saved = _saved(checkpoint, frozen=frozen)
-    if frozen and saved is not None:
-        settings = _frozen_settings(saved, given)
-    else:
-        if "target" not in given and not live:
-            _ask_for_target(settings_from({**given, "target": "?"}), file)
-        settings = settings_from(given)
+    settings = _frozen_settings(saved, given) if frozen and saved is not None else _settings(given, file, live=live)
     if output is None and live:
         output = Path("-")
     if importance is not None and settings.key is not None:
@@ -275,9 +268,13 @@ def _frozen_settings(saved: Saved, given: dict[str, Any]) -> Settings:
     return replace(saved.settings, **changed)
 
 
-def _ask_for_target(settings: Settings, file: str) -> None:
-    """Refuse a run without a target, with the columns to choose from."""
-    with settings.open(file) as rows:
+def _settings(given: dict[str, Any], file: str, *, live: bool) -> Settings:
+    """The settings; without a target, a refusal with the columns to choose from."""
+    from driftgp.runs import settings_from
+
+    if "target" in given or live:
+        return settings_from(given)
+    with settings_from({**given, "target": "?"}).open(file) as rows:
         columns = ", ".join(rows.header)
     raise ValueError(f"target is not given: name the column to predict with --target. The columns are {columns}")
 

@@ -18,6 +18,7 @@ from driftgp.frames import Column, Table
 
 _DAY = 86_400_000_000  # microseconds
 _AT_ONCE = 1 << 16  # rows whose order is looked at in one go
+_FILLED = "(blanks are refused: see the setting missing)"
 _SKIP = "or leave such rows out with --malformed skip"
 
 Complain = Callable[[str], None]
@@ -176,7 +177,7 @@ class Reader:
         return rows, None
 
     def sample(self, rows: list[Row]) -> Block | None:
-        """Rows as a block, without those that are malformed, and without taking notice of them; None if none is left."""
+        """Rows as a block, without those that are malformed, of which no notice is taken; None if none is left."""
         kinds = dict(self.kinds)
         while rows:
             block, bad = self._parsed(rows)
@@ -202,25 +203,27 @@ class Reader:
         if self._time:
             columns[self.written.time[0]], offsets = self._times(by_column, refuse)
         for name, place in self._places.items():
-            cells = list(by_column[place])
-            kind = self.kinds[name]
-            if kind == "open":
-                kind = self._decided(name, cells)
-            if kind == "text":
-                columns[name] = Column(name, "text", [cell.strip() for cell in cells])
-            else:
-                values, wrong = as_numbers(cells, self.written.decimal)
-                columns[name] = Column(name, "numbers", values)
-                if wrong.any():
-                    refuse(wrong, place, _a_number(self.written.decimal))
-                if name in self._filled:
-                    refuse(np.isnan(values) & ~wrong, place, "a number (blanks are refused: see the setting missing)")
-            if name == self._key:
-                blank = np.array([value.casefold() in BLANK for value in columns[name].values])
-                refuse(blank, place, "a key, which says whose row it is")
+            columns[name] = self._column(name, list(by_column[place]), place, refuse)
         cells = [cell.strip() for cell in by_column[self._time[0]]] if self._time else []
         lines = np.array([row.line for row in rows], np.int64)
         return Block(Table(columns, single=False), lines, cells, offsets), bad
+
+    def _column(self, name: str, cells: list[str], place: int, refuse: Callable[..., None]) -> Column:
+        kind = self.kinds[name]
+        if kind == "open":
+            kind = self._decided(name, cells)
+        if kind == "text":
+            column = Column(name, "text", [cell.strip() for cell in cells])
+            if name == self._key or name in self._filled:
+                blank = np.array([value.casefold() in BLANK for value in column.values])
+                what = "a key, which says whose row it is" if name == self._key else f"a text {_FILLED}"
+                refuse(blank, place, what)
+            return column
+        values, wrong = as_numbers(cells, self.written.decimal)
+        refuse(wrong, place, _a_number(self.written.decimal))
+        if name in self._filled:
+            refuse(np.isnan(values) & ~wrong, place, f"a number {_FILLED}")
+        return Column(name, "numbers", values)
 
     def _decided(self, name: str, cells: list[str]) -> Kind:
         """What a column holds that had no cell so far."""
@@ -268,13 +271,14 @@ def _a_number(decimal: Decimal) -> str:
 
 def _together(columns: Sequence[Column]) -> Column:
     """Columns of one name, one after another; one that held nothing yet takes the kind of the others."""
-    kind = next((column.kind for column in columns if column.kind != "numbers"), "numbers")
-    if kind == "text":
-        values = [value for column in columns for value in (column.values if column.kind == "text" else _blank(column))]
-        return Column(columns[0].name, "text", values)
+    kinds = {column.kind for column in columns}
+    if "text" in kinds:
+        texts = [value for column in columns for value in (column.values if column.kind == "text" else _blank(column))]
+        return Column(columns[0].name, "text", texts)
     walls = [column.wall for column in columns]
     wall = None if walls[0] is None else np.concatenate(walls)
-    return Column(columns[0].name, kind, np.concatenate([c.values for c in columns]), zoned=columns[0].zoned, wall=wall)
+    values = np.concatenate([column.values for column in columns])
+    return Column(columns[0].name, columns[0].kind, values, zoned=columns[0].zoned, wall=wall)
 
 
 def _blank(column: Column) -> list[str]:

@@ -43,7 +43,7 @@ class Written:
         for name in ("dated", "zoned", "days"):
             given[name] = stored[name] is True
         found = cls(**given)
-        kinds = {kind for kind in found.kinds.values()} - {"number", "text", "open"}
+        kinds = set(found.kinds.values()) - {"number", "text", "open"}
         if found.decimal not in ("point", "comma") or kinds or {*found.kinds, *found.time} - {*found.header}:
             raise ValueError("its columns do not fit together")
         return found

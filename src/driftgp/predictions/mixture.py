@@ -149,9 +149,10 @@ def _roots(members: _Members, target: np.ndarray) -> np.ndarray:
     """
     values = members.means + members.stds * target[:, None]  # E×K
     low, high = values.min(-1), values.max(-1)
-    tolerance = 8.0 * np.finfo(np.float64).eps * (np.abs(low) + np.abs(high) + high - low)
+    narrowest = members.stds.min(-1)
     y = 0.5 * (low + high)
     for turn in range(_MOST_TURNS):
+        tolerance = _tolerance(low, high, narrowest)
         left = np.flatnonzero(high - low > tolerance)
         if left.size == 0:
             break
@@ -159,6 +160,12 @@ def _roots(members: _Members, target: np.ndarray) -> np.ndarray:
         brackets = low[left], high[left], y[left]
         low[left], high[left], y[left] = _narrowed(some, target[left], *brackets, tolerance[left], turn % 8 == 7)
     return 0.5 * (low + high)
+
+
+def _tolerance(low: np.ndarray, high: np.ndarray, narrowest: np.ndarray) -> np.ndarray:
+    """Rounding of the numbers in a bracket: next to 0, where wide members count for nothing, that of the narrowest."""
+    size = np.where(np.sign(low) == np.sign(high), np.minimum(np.abs(low), np.abs(high)), 0.0)
+    return 8.0 * np.finfo(np.float64).eps * (size + narrowest)
 
 
 def _narrowed(

@@ -1,7 +1,7 @@
 """Lags and calendar, where nobody named them: chosen by how far apart rows are, and by how alike targets are.
 
-lags        the last three targets; and the one a season before, where targets so far apart are alike: a day, a week, or a
-            year of months by the clock, or the period that the first rows show, where there are no dates
+lags        the last three targets; and the one a season before, where targets so far apart are alike: a day, a week or
+            a year of months by the clock, or the period that the first rows show, where there are no dates
 calendar    the day for rows up to half a day apart, the week for rows up to a day apart, the year for weeks and months
 """
 

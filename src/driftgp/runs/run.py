@@ -42,7 +42,7 @@ class Facts(NamedTuple):
     written: Written
     chosen: Chosen
     forgetting: float | None = None  # of a model by name: what its half-life gives
-    watched: tuple[str, ...] = ()  # columns that hold numbers
+    watched: tuple[str, ...] = ()  # columns that hold numbers, or nothing yet
     leaks: tuple[str, ...] = ()  # columns known with the row that give the target away
     keys: tuple[str, ...] = ()  # columns that may be the key, where several rows have one time
     sorted: int = 0  # rows that were older than the row before them, and for which the file was sorted
@@ -89,7 +89,7 @@ class Run:
     >>> run = Run(settings_from({"target": "y", "lags": 3, "model": "persistence", "warmup": 5}), csv_rows("", lines))
     >>> answers = next(run.answers())
     >>> len(answers), answers.flags[:2], float(answers.mean[-1]), float(answers.actual[-1])
-    (40, ['cold', 'carried'], 2.0, 0.0)
+    (40, ['cold', ''], 2.0, 0.0)
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Run:
             sample: Block | None = self._sorted.rows(np.arange(min(PEEK, len(self._sorted))))
         else:
             sample = reader.sample(first)
-        numbers = tuple(n for n, kind in reader.kinds.items() if kind == "number" and n != settings.target)
+        numbers = tuple(n for n, kind in reader.kinds.items() if kind != "text" and n != settings.target)
         facts = Facts(replace(written, kinds=reader.kinds), Chosen((), ()), watched=numbers, sorted=back)
         return facts if sample is None else self._judged(facts, sample, rows, first, asked)
 
@@ -248,9 +248,10 @@ class Run:
         prediction, flags = self._predicted(table)
         there = settings.target in table.columns
         y = table.columns[settings.target].values if there else np.full(len(block), np.nan)
-        times = time_texts(block, written)
         if self.monitor is None:
-            return Answers(block.lines, times, keys, *(np.zeros(0) for _ in range(4)), y, [])
+            nothing = np.zeros(0)
+            return Answers(block.lines, [], keys, nothing, nothing, nothing, nothing, y, [])
+        times = time_texts(block, written)
         low, high = prediction.interval(settings.level)
         values = np.array([_values(table, name) for name in (*self.facts.watched, settings.target)])
         at = _times(block, written)
@@ -274,7 +275,7 @@ class Run:
                 flags = prediction.source.seen.flags  # type: ignore[union-attr]
         for warning in said:
             text = str(warning.message)
-            if text not in self.remarks:
+            if text not in self.remarks and "had no value in" not in text:  # which the summary says of all rows
                 self.remarks.append(text)
         return prediction, flags
 
@@ -369,7 +370,9 @@ def _facts(stored: dict[str, Any]) -> Facts:
         Written.from_json(stored["written"]),
         Chosen(tuple(map(int, lags)), tuple(map(str, calendar))),
         forgetting,
-        *(tuple(map(str, stored[name])) for name in ("watched", "leaks", "keys")),
+        watched=tuple(map(str, stored["watched"])),
+        leaks=tuple(map(str, stored["leaks"])),
+        keys=tuple(map(str, stored["keys"])),
         sorted=_count(stored["sorted"]),
     )
 

@@ -224,7 +224,7 @@ def _lags(name: str, value: Any) -> int | tuple[int, ...]:
     parts = (value,) if isinstance(value, int) else _list(name, value)
     numbers = [int(part) if isinstance(part, str) and part.isdecimal() and len(part) < 10 else part for part in parts]
     if len(numbers) == 1 and not isinstance(value, (list, tuple)) and "," not in str(value):
-        return _whole(0)(name, numbers[0])  # type: ignore[no-any-return]
+        return _whole(0)(name, numbers[0])
     return tuple(checks.whole(name, number, 1) for number in numbers)
 
 

@@ -125,7 +125,8 @@ def _doubtful(run: Judged, monitor: Monitor) -> Iterator[str]:
         share = sums["inside"] / scored
         yield f"Intervals are too narrow: {share:.1%} of the targets lie in their {level:.0%} interval"
     if scored >= _FEW and monitor.largest > _LARGE * sums["square"]:
-        yield f"One row makes up {monitor.largest / sums['square']:.0%} of the squared error: line {monitor.largest_line}"
+        share = monitor.largest / sums["square"]
+        yield f"One row makes up {share:.0%} of the squared error: line {monitor.largest_line}"
 
 
 # ---- the rows --------------------------------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ def _rows(run: Judged) -> Iterator[str]:
     nothing = odd.never_there()
     if nothing and odd.rows:
         yield _capital(never_there(nothing, odd.rows))
-    yield from (_capital(text) for text in run.remarks if not (nothing and "had no value in" in text))
+    yield from (_capital(text) for text in run.remarks)
     yield from _wild(odd)
     yield from _order(run)
     yield from _zones(odd)

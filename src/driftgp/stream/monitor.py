@@ -1,8 +1,8 @@
 """How forecasts have done, row by row: errors beside naive forecasts, coverage, widths, alarms.
 
 Sums are kept for each series, and all that a summary says follows from them. They are taken one row after another, so
-that how rows are cut into blocks changes no bit of them. A row is scored once its target has come, if a target was known
-when it was predicted and the row did not come late.
+that how rows are cut into blocks changes no bit of them. A row is scored once its target has come, if a target was
+known when it was predicted and the row did not come late.
 """
 
 import math
@@ -24,6 +24,7 @@ _PLACE = {name: place for place, name in enumerate(SUMS)}
 LAST = 20_000  # rows scored by whose forecasts coverage is told apart
 HOURS = 24
 TENTHS = 10
+_SETTLED = 100  # rows of a series from which on an error is a sign of change, and not of a beginning
 _HOUR = 3_600_000_000  # microseconds
 _SHOWN = 50  # first and last alarms that are kept with their cause
 
@@ -176,7 +177,9 @@ class Monitor:
         widths, inputs = (rows.high - rows.low).tolist(), rows.inputs
         found: dict[int, list[str]] = {}
         for i, (place, z) in enumerate(zip(which.tolist(), score.tolist(), strict=True)):
-            raised = self.alarms[place].update(z, None if inputs is None else inputs[i], widths[i])
+            watch = self.alarms[place]
+            z = z if watch.rows >= _SETTLED else math.nan
+            raised = watch.update(z, None if inputs is None else inputs[i], widths[i])
             if raised:
                 found[i] = [alarm.flag for alarm in raised]
                 self.sums[place, _PLACE["alarms"]] += len(raised)

@@ -3,8 +3,8 @@
 Row i is predicted when the targets of rows up to i − h are known, h being the horizon. Its naive forecasts are
 
     persistence    the last target among those rows
-    a season       the target at the same time a day or a week before, by the clock; months and weeks of a year, and rows
-                   without dates, are counted in rows. Without a target then: the last one
+    a season       the target at the same time a day or a week before, by the clock; weeks and months, and rows without
+                   dates, are counted in rows. Without a target then: the last one
 
 Each forecast depends on rows of a bounded past alone, so that how rows are cut into blocks changes nothing.
 """
@@ -85,7 +85,14 @@ def find_seasons(
         return (Season(float(rows), rows, by_rows=True),)
     lengths = [length for length in _SEASONS if 2.0 * step <= length <= _LONGEST * step]
     known = dict.fromkeys(length * math.ceil(horizon * step / length) for length in lengths)
-    return tuple(Season(length, round(length / step)) for length in known)
+    return tuple(Season(length, _rows_in(length, step, at)) for length in known)
+
+
+def _rows_in(length: float, step: float, at: Any) -> int:
+    """Rows in so many seconds: one each step, or more where several have one time."""
+    span = (np.nanmax(at) - np.nanmin(at)) / _SECOND
+    each = len(at) * length / (span + step)
+    return min(round(max(length / step, each)), 4 * _LONGEST)
 
 
 def naive(

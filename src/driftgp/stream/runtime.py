@@ -4,8 +4,9 @@ One series is the case of one key. A call that is refused changes nothing; one t
 after some whole number of its rows.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from driftgp.stream.settings import Settings
 from driftgp.stream.stacks import Stack, Stacks
 
 Key = str | int | None  # None: the one series of an `Online`
+_TOGETHER = 256  # series that are at work at the same time: their copies take memory
 
 
 class Block(NamedTuple):
@@ -325,7 +327,8 @@ class Streams:
         """
         if len(block.codes) == 0:
             return None, {}
-        before = self._plan, self._derived, self.named
+        before, begun, which = (self._plan, self._derived, self.named), self.begun, _by_key(keys)
+        made: list[list[Part]] = []
         try:
             self.share(block.plan, named=block.named)
             gaps = np.isnan(block.codes[:, : self.plan.known]).any(1)
@@ -333,40 +336,65 @@ class Streams:
                 self._refuse_gaps(block.codes[:, : self.plan.known])
             elif self.settings.missing == "skip":
                 y = np.where(gaps[:, None], np.nan, y)
-            which = _by_key(keys)
-            # A series that begins is learned on a copy, which takes its place in one step: whatever is raised before
-            # that, nothing has changed.
-            before_them = [self.series.get(key) for key in which]
-            series = [Series(self) if one is None else one.twin() if one.begins else one for one in before_them]
-            prepared = [
-                self._prepared(one, block, y, places, elapsed)
-                for one, places in zip(series, which.values(), strict=True)
-            ]
+            prepared = {
+                key: self._prepared(self.series.get(key) or Series(self), block, y, places, elapsed)
+                for key, places in which.items()
+            }
             if self._doubtful:
                 warn_of_units(block.codes, y)
-            jobs = [
-                _job(one, own, at_once=at_once, known=known, overtaken=overtaken)
-                for one, own in zip(series, prepared, strict=True)
-            ]
-            made = run_together(jobs)
+            for some in batched(prepared.items(), _TOGETHER):
+                made += self._learned(some, at_once=at_once, known=known, overtaken=overtaken)
         except BaseException:
-            self._plan, self._derived, self.named = before
+            if not made and self.begun == begun:
+                self._plan, self._derived, self.named = before
             raise
-        self.begun, self._doubtful = True, False
-        depth = self.derived.depth
-        for key, old, one, own in zip(which, before_them, series, prepared, strict=True):
-            one.clock, one.past = own.clock, own.past.last(depth)
-            self.series[key] = one
-            if old is not None and old is not one:
-                old.leave()
-        places = list(which.values())
+        self._doubtful = False
+        places, own = list(which.values()), prepared.values()
         flags = {
-            "late": _scattered(places, [own.passed.late for own in prepared]),
-            "jump": _scattered(places, [own.passed.jumped for own in prepared]),
+            "late": _scattered(places, [each.passed.late for each in own]),
+            "jump": _scattered(places, [each.passed.jumped for each in own]),
             "missing": np.isnan(y).all(1),
             "skipped" if self.settings.missing == "skip" else "carried": gaps,
         }
         return _assembled(made, places, block.source), flags
+
+    def _learned(
+        self,
+        prepared: Sequence[tuple[Key, Prepared]],
+        *,
+        at_once: bool,
+        known: np.ndarray | None,
+        overtaken: bool,
+    ) -> list[list[Part]]:
+        """Have some series predict and learn their rows, and know what they then know.
+
+        Where a state is not all that changes, a series is learned on a copy, which takes its place in one step:
+        whatever is raised before that, nothing has changed.
+        """
+        olds = [self.series.get(key) for key, _ in prepared]
+        series = [self._to_change(old, len(own.rows)) for old, (_, own) in zip(olds, prepared, strict=True)]
+        made = run_together(
+            [
+                _job(one, own, at_once=at_once, known=known, overtaken=overtaken)
+                for one, (_, own) in zip(series, prepared, strict=True)
+            ]
+        )
+        depth = self.derived.depth
+        for one, (_, own) in zip(series, prepared, strict=True):
+            one.clock, one.past = own.clock, own.past.last(depth)
+        self.begun = True
+        self.series.update({key: one for one, (key, _) in zip(series, prepared, strict=True)})
+        for old, one in zip(olds, series, strict=True):
+            if old is not None and old is not one:
+                old.leave()
+        return made
+
+    def _to_change(self, series: Series | None, rows: int) -> Series:
+        """A series that may be changed: a new one, a copy, or itself where a row changes its state alone."""
+        if series is None:
+            return Series(self)
+        more = series.queue is not None or not math.isnan(series.clock.latest) or self.derived.any
+        return series.twin() if series.begins or (more and rows > 1) else series
 
     def warm(self, block: Block, y: np.ndarray, key: Key) -> None:
         """Begin a series with a batch of rows."""
@@ -528,6 +556,17 @@ def _places(works: list[Work], ends: np.ndarray) -> tuple[np.ndarray | None, np.
             issued.append(work.issued)
             before += len(work.issued)
     return np.concatenate(issued) if issued else None, np.concatenate(places)
+
+
+def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Items, so many at a time.
+
+    >>> list(batched("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
 
 
 def _by_key(keys: Sequence[Key]) -> dict[Key, np.ndarray]:

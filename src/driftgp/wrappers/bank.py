@@ -278,9 +278,9 @@ class Bank(Model):
         middle = np.einsum("nv,nvp->np", w, mean)
         apart = mean - middle[:, None]
         limit = _FARTHEST * np.sqrt(state.error)
-        shift = np.clip(_HALFWAY * np.einsum("pv,nvp->np", state.stack, apart), -limit, limit)
-        # no voice that votes is moved beyond the limits, so the median stays within them too
         here = w[:, :, None] > 0.0
+        shift = np.clip(_HALFWAY * np.einsum("pv,nvp->np", state.stack, np.where(here, apart, 0.0)), -limit, limit)
+        # no voice that votes is moved beyond the limits, so the median stays within them too
         lowest, highest = np.min(mean, 1, where=here, initial=np.inf), np.max(mean, 1, where=here, initial=-np.inf)
         made["shift"] = np.clip(shift, np.minimum(limits.low - lowest, 0.0), np.maximum(limits.high - highest, 0.0))
         made["mean"] = middle + made["shift"]

@@ -19,6 +19,9 @@ from driftgp.wrappers.holding import Holding
 LEVELS = (0.5, 0.8, 0.95, 0.99)
 # Two reaches keep at least this share of their nominal ratio: a distribution needs its quantiles in order.
 _LEAST_RATIO = 0.2
+# Neither the logarithm of s nor an offset falls lower: where every forecast is exact nothing would stop them, and the
+# first target that is not would find intervals of no width, for as long as they had been exact before.
+_LEAST_LOG = -7.0
 
 
 class CalibratedState(View):
@@ -47,8 +50,9 @@ class Calibrated(Holding):
 
     Summed over n samples this says: share outside − (1 − ℓ) = (change of d_ℓ) / (γ_ℓ n). A target is never outside
     once c_ℓ exceeds every score, so d_ℓ stays bounded while the scores do, and the share outside tends to 1 − ℓ at
-    the rate 1/n: no assumption on the stream, the model, or s. γ_ℓ = rate / (z_ℓ · 2φ(z_ℓ)) gives all levels one time
-    constant, 1/rate samples.
+    the rate 1/n: no assumption on the stream, the model, or s. Where all scores are 0, as on a constant, s and exp(d_ℓ)
+    stay above 1/1100, and no target is outside. γ_ℓ = rate / (z_ℓ · 2φ(z_ℓ)) gives all levels one time constant, 1/rate
+    samples.
 
     Predictions are `Recalibrated`: their intervals, quantiles and density are the calibrated ones, those of the held
     model are in `law.model`.
@@ -190,10 +194,10 @@ class Calibrated(Holding):
         log_weights = returned + np.where(observed, spread.log_likelihood(state.log_s2, z), 0.0)  # J×P
         reach = self._reach(state) if forecast is None else forecast["reach"][0]  # as it was issued
         excess = self._steps() * self._excess(reach, z)  # L×S×P
-        followed = spread.follow(state.log_s2, z, np.array(self.gains)[:, None])
+        followed = np.maximum(spread.follow(state.log_s2, z, np.array(self.gains)[:, None]), 2.0 * _LEAST_LOG)
         state.log_weights[...] = log_weights - np.max(log_weights, 0)
         state.log_s2[...] = np.where(observed, followed, state.log_s2)
-        state.offset += np.where(observed, excess, 0.0)
+        state.offset[...] = np.where(observed, np.maximum(state.offset + excess, _LEAST_LOG), state.offset)
         self.model.learn(state.inner, x, y, elapsed, known)
 
     # ---- reaches and controllers -------------------------------------------------------------------------------------

@@ -267,7 +267,7 @@ class Bank : public Node {
                 const double *said = made + told_voices[v] + p;
                 double apart = said[0] - middle;
                 variance += w[v] * (said[P] + apart * apart), noise += w[v] * said[2 * P];
-                stacked += state[stack + p * V + v] * apart;
+                if (w[v] > 0.0) stacked += state[stack + p * V + v] * apart;
             }
             double shift = std::min(std::max(HALFWAY * stacked, -limit), limit);
             // no voice that votes is moved beyond the limits, so the median stays within them too

@@ -8,7 +8,7 @@
 namespace DRIFTGP_LEVEL {
 
 class Calibrated : public Holding {
-    static constexpr double LEAST_RATIO = 0.2;  // as in calibrate.py
+    static constexpr double LEAST_RATIO = 0.2, LEAST_LOG = -7.0;  // as in calibrate.py
     static constexpr double CAP = 9.0;          // as in spread.py
     static constexpr double HIGHEST = 200.0;    // as in recalibrated.py
     static constexpr size_t MOST = 1 << 12;     // levels, gains
@@ -214,7 +214,8 @@ class Calibrated : public Holding {
             if (observed) {
                 double squared = z * z * std::exp(-spread);
                 if (!(squared < CAP)) squared = CAP;
-                weight -= 0.5 * (spread + squared), spread += gains[j] * (squared - 1.0);
+                weight -= 0.5 * (spread + squared);
+                spread = std::max(spread + gains[j] * (squared - 1.0), 2.0 * LEAST_LOG);
             }
             top = std::max(top, weight);
         }
@@ -226,7 +227,8 @@ class Calibrated : public Holding {
             for (int side = 0; side < sides; side++) {
                 double distance = sides == 1 ? std::fabs(z) : side == 0 ? -z : z;
                 double outside = distance > reach[at(l, side, p)] ? 1.0 : 0.0;
-                state[offset + at(l, side, p)] += steps[l] * (outside - (1.0 - levels[l]) / sides);
+                double &more = state[offset + at(l, side, p)];
+                more = std::max(more + steps[l] * (outside - (1.0 - levels[l]) / sides), LEAST_LOG);
             }
     }
 };

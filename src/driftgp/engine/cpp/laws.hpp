@@ -141,20 +141,24 @@ class Mixture {
             low = std::fmin(low, value), high = std::fmax(high, value), narrowest = std::fmin(narrowest, s);
             middle += weights[k] * mean(k);
         }
-        double tolerance = 8.0 * EPSILON * (std::fabs(low) + std::fabs(high) + high - low);
-        if (!(high - low > tolerance)) return 0.5 * (low + high);
-        if (std::fabs(target) > FARTHEST) return far_root(target, low, high, tolerance);
+        if (!(high - low > tolerance(low, high, narrowest))) return 0.5 * (low + high);
+        if (std::fabs(target) > FARTHEST) return far_root(target, low, high, narrowest);
         for (size_t k = 0; k < K; k++) square += weights[k] * (variance(k) + (mean(k) - middle) * (mean(k) - middle));
         double matched = middle + std::sqrt(square) * target;  // that of the normal distribution with these moments
-        return root(target, low, high, tolerance, std::fmin(std::fmax(matched, low), high), narrowest);
+        return root(target, low, high, std::fmin(std::fmax(matched, low), high), narrowest);
     }
 
   private:
+    // Rounding of the numbers in a bracket: next to 0, where a wide member counts for nothing, that of the narrowest.
+    static double tolerance(double low, double high, double narrowest) {
+        double size = (low > 0.0) == (high > 0.0) ? std::fmin(std::fabs(low), std::fabs(high)) : 0.0;
+        return 8.0 * EPSILON * (size + narrowest);
+    }
     // Halley's method on the normal score, which is nearly straight; halving where it leaves the bracket.
     //
     // With T the tail beyond y and S = Φ⁻¹(T), S' = T'/φ(S) and S'' = T''/φ(S) + S S'². Near the goal z, with p = Φ(z)
     // and u = (T − p)/φ(z), no inverse is needed: S − z = u + z u²/2 + (1 + 2z²) u³/6 + …
-    double root(double target, double low, double high, double tolerance, double y, double narrowest) const {
+    double root(double target, double low, double high, double y, double narrowest) const {
         double sign = target > 0.0 ? -1.0 : 1.0, goal = sign * target;  // goal ≤ 0
         double p = normal_cdf(goal), density = normal_pdf(goal);
         for (int turn = 1; turn < MOST_TURNS; turn++) {
@@ -162,7 +166,7 @@ class Mixture {
             double excess = now.share - p;
             if (excess == 0.0) return y;
             (excess * sign < 0.0 ? low : high) = y;
-            if (!(high - low > tolerance)) break;
+            if (!(high - low > tolerance(low, high, narrowest))) break;
             double u = excess / density, past;
             bool near = std::fabs(u) * (1.0 - goal) < 0.1;
             if (near) past = u * (1.0 + u * (0.5 * goal + u * (1.0 + 2.0 * goal * goal) / 6.0));
@@ -180,15 +184,15 @@ class Mixture {
     }
 
     // Newton's method by logarithms: slower, and good for any score.
-    double far_root(double target, double low, double high, double tolerance) const {
+    double far_root(double target, double low, double high, double narrowest) const {
         double sign = target > 0.0 ? -1.0 : 1.0, y = 0.5 * (low + high);
-        for (int turn = 1; turn < MOST_TURNS && high - low > tolerance; turn++) {
+        for (int turn = 1; turn < MOST_TURNS && high - low > tolerance(low, high, narrowest); turn++) {
             double score = sign * far_score(y, sign);
             if (score <= target) low = y;
             if (score >= target) high = y;
             double step = (target - score) * std::exp(normal_log_pdf(score) - log_prob(y));
             // a little past the root, so that the next turn closes the bracket from the other side
-            double next = y + step + std::copysign(0.25 * tolerance, step);
+            double next = y + step + std::copysign(0.25 * tolerance(low, high, narrowest), step);
             y = next > low && next < high && turn % 8 != 0 ? next : 0.5 * (low + high);
         }
         return 0.5 * (low + high);
