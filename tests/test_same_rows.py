@@ -220,7 +220,7 @@ def river(given: dict[str, Any], folder: Path) -> Numbers:
     pytest.importorskip("river")
     from driftgp.river import AGPRegressor
 
-    model: Any = AGPRegressor(time=TIME, effort=given["effort"])
+    model: Any = AGPRegressor(time=TIME, features=given["features"], effort=given["effort"])
     made = []
     for row in dicts(bikes()):
         x = {name: row[name] for name in (TIME, *given["features"])}

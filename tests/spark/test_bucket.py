@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from driftgp.essence import Essence
 from pyspark import cloudpickle
 
 from driftgp import AGP, FastAGP
@@ -32,16 +31,19 @@ def test_order_of_arrival_changes_nothing_even_between_rows_of_one_time():
     table = rows()
     table["time"] //= 6  # two rows of each key at a time
     ways = [Bucket.open(JOB, None) for _ in range(2)]
-    first = ways[0].follow(table)
-    second = ways[1].follow(table.sample(frac=1, random_state=1))
+    first = ways[0].answers(table)
+    second = ways[1].answers(table.sample(frac=1, random_state=1))
     pd.testing.assert_frame_equal(first, second)
     assert ways[0].stored() == ways[1].stored()
 
 
 def test_answers_are_those_of_the_fleet():
     table = rows()
-    answers = Bucket.open(JOB, None).follow(table)
+    answers = Bucket.open(JOB, None).answers(table)
     expected = Fleet(MODEL, **COLUMNS).evaluate(as_users_have_them(table))
+    followed = Bucket.open(JOB, None).follow(as_users_have_them(table))
+    assert followed.columns.tolist() == ["k", "t", "y", "mean", "low", "high", "flags"]
+    np.testing.assert_array_equal(followed["mean"], answers["mean"])
     np.testing.assert_array_equal(answers["mean"], expected.mean)
     np.testing.assert_array_equal(answers[["low", "high"]].T, expected.interval(0.95))
     assert set(answers["flags"]) == {""}
@@ -63,7 +65,7 @@ def test_answers_of_the_default_are_those_of_the_fleet_with_text_gaps_lags_and_c
     )
     settings = COLUMNS | {"lags": [3, 24], "calendar": True, "effort": "low", "horizon": horizon}
     bucket = Bucket.open(Job(**settings, zone=zone), None)
-    answers = pd.concat([bucket.follow(table[:200]), bucket.follow(table[200:])])
+    answers = pd.concat([bucket.answers(table[:200]), bucket.answers(table[200:])])
     frame = as_users_have_them(table)
     times = pd.to_datetime(frame["t"], unit="us", utc=True)
     frame["t"] = times.dt.tz_convert(zone) if zone else times.dt.tz_localize(None)
@@ -77,8 +79,8 @@ def test_a_late_row_is_predicted_flagged_and_not_learnt_from():
     table = rows()
     bucket, other = Bucket.open(JOB, None), Bucket.open(JOB, None)
     for each in (bucket, other):
-        each.follow(table)
-    answers = bucket.follow(table.iloc[[3, 4]])
+        each.answers(table)
+    answers = bucket.answers(table.iloc[[3, 4]])
     assert answers["flags"].tolist() == ["late", "late"]
     assert np.isfinite(answers["mean"]).all()
     for key in bucket.fleet.keys:
@@ -87,21 +89,21 @@ def test_a_late_row_is_predicted_flagged_and_not_learnt_from():
 
 def test_a_row_as_old_as_the_last_of_its_key_is_not_late():
     bucket = Bucket.open(JOB, None)
-    bucket.follow(rows())
-    assert bucket.follow(rows().tail(1))["flags"].tolist() == [""]
+    bucket.answers(rows())
+    assert bucket.answers(rows().tail(1))["flags"].tolist() == [""]
 
 
 def test_a_key_is_late_by_its_own_clock_alone():
     bucket = Bucket.open(JOB, None)
-    bucket.follow(rows().assign(time=1000))
-    assert bucket.follow(rows(2).assign(key="new", time=[1, 2]))["flags"].tolist() == ["", ""]
+    bucket.answers(rows().assign(time=1000))
+    assert bucket.answers(rows(2).assign(key="new", time=[1, 2]))["flags"].tolist() == ["", ""]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_missing_input_gives_no_prediction_and_does_no_harm(bad):
     table = rows()
     table.loc[10, "x1"] = bad
-    answers = Bucket.open(JOB, None).follow(table)
+    answers = Bucket.open(JOB, None).answers(table)
     assert list(np.flatnonzero(answers["flags"])) == [10]
     assert np.isnan(answers["mean"][10])
     assert np.isfinite(answers["mean"].drop(index=10)).all()
@@ -111,7 +113,7 @@ def test_a_missing_input_gives_no_prediction_and_does_no_harm(bad):
 def test_a_model_that_fills_gaps_gets_them(bad):
     table = rows()
     table.loc[10, "x1"] = bad
-    answers = Bucket.open(Job(CarryForward(MODEL), **COLUMNS), None).follow(table)
+    answers = Bucket.open(Job(CarryForward(MODEL), **COLUMNS), None).answers(table)
     assert answers["flags"][10] == "carried"
     assert np.isfinite(answers["mean"]).all()
 
@@ -119,7 +121,7 @@ def test_a_model_that_fills_gaps_gets_them(bad):
 def test_a_missing_or_infinite_target_is_predicted_and_not_learnt_from():
     table = rows()
     table.loc[[5, 6], "y"] = [np.nan, np.inf]
-    answers = Bucket.open(JOB, None).follow(table)
+    answers = Bucket.open(JOB, None).answers(table)
     assert answers["flags"][[5, 6]].tolist() == ["missing", "missing"]
     assert np.isfinite(answers["mean"]).all()
 
@@ -127,10 +129,10 @@ def test_a_missing_or_infinite_target_is_predicted_and_not_learnt_from():
 def test_stored_and_opened_again_goes_on_to_the_same_bits():
     table = rows()
     whole, halves = Bucket.open(JOB, None), Bucket.open(JOB, None)
-    answers = whole.follow(table)
-    first = halves.follow(table.head(20))
+    answers = whole.answers(table)
+    first = halves.answers(table.head(20))
     again = Bucket.open(JOB, halves.stored())
-    second = again.follow(table.tail(20))
+    second = again.answers(table.tail(20))
     pd.testing.assert_frame_equal(answers, pd.concat((first, second), ignore_index=True))
     assert again.stored() == whole.stored()
 
@@ -143,19 +145,19 @@ def test_a_bucket_that_comes_back_unchanged_is_not_read_again(monkeypatch):
     monkeypatch.setattr(Fleet, "from_bytes", lambda *given: (read.append(1), real(*given))[1])
     for i in range(len(table)):
         bucket = kept.open(JOB, 5, stored)
-        bucket.follow(table[i : i + 1])
+        bucket.answers(table[i : i + 1])
         stored = kept.store(5, bucket)
     assert not read
-    expected.follow(table)
+    expected.answers(table)
     assert stored == expected.stored()
 
 
 def test_a_bucket_that_a_failed_task_has_changed_is_read_again():
     table, kept = rows(), Kept()
     bucket = kept.open(JOB, 5, None)
-    bucket.follow(table.head(20))
+    bucket.answers(table.head(20))
     stored = kept.store(5, bucket)
-    kept.open(JOB, 5, stored).follow(table.tail(20))  # and then the task fails: nothing is stored
+    kept.open(JOB, 5, stored).answers(table.tail(20))  # and then the task fails: nothing is stored
     again = kept.open(JOB, 5, stored)
     assert again.stored() == stored
 
@@ -164,7 +166,7 @@ def test_no_more_buckets_are_kept_than_there_is_room_for():
     kept = Kept(most=1)
     for number in range(3):
         bucket = kept.open(JOB, number, None)
-        bucket.follow(rows())
+        bucket.answers(rows())
         kept.store(number, bucket)
     assert len(kept) == 1
 
@@ -173,9 +175,9 @@ def test_a_job_starts_new_keys_from_a_shared_warm_up():
     table = rows()
     start = JOB.fleet()
     start.warm(as_users_have_them(table))
-    answers = Bucket.open(Job(MODEL, **COLUMNS, start=start), None).follow(table)
+    answers = Bucket.open(Job(MODEL, **COLUMNS, start=start), None).answers(table)
     np.testing.assert_array_equal(answers["mean"], start.evaluate(as_users_have_them(table)).mean)
-    cold = Bucket.open(JOB, None).follow(table)
+    cold = Bucket.open(JOB, None).answers(table)
     assert not np.array_equal(answers["mean"], cold["mean"])
     with pytest.raises(ValueError, match=r"start must be a fleet with the settings of the job.*start.level is 0.95"):
         Job(MODEL, **COLUMNS, level=0.9, start=start)
@@ -194,14 +196,14 @@ def test_a_job_starts_new_keys_from_a_shared_warm_up():
 )
 def test_refuses_the_state_of_another_model_or_job(other, name):
     bucket = Bucket.open(JOB, None)
-    bucket.follow(rows())
+    bucket.answers(rows())
     with pytest.raises(ValueError, match=name):
         Bucket.open(other, bucket.stored())
 
 
 def test_refuses_a_damaged_state():
     bucket = Bucket.open(JOB, None)
-    bucket.follow(rows())
+    bucket.answers(rows())
     job, fleet = bucket.stored()
     with pytest.raises(ValueError, match="damaged"):
         Bucket.open(JOB, Stored(job, fleet[:-50] + b"!" + fleet[-49:]))

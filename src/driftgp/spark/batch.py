@@ -94,7 +94,7 @@ class Worker:
                     stored = rows.loc[is_state, list(Stored._fields)].itertuples(index=False, name=None)
                     number, bucket = int(group), open_bucket(self.job, int(group), next(stored, None))
                 if not is_state.all():
-                    yield bucket.follow(rows[~is_state]).assign(bucket=number, **dict.fromkeys(Stored._fields))
+                    yield bucket.answers(rows[~is_state]).assign(bucket=number, **dict.fromkeys(Stored._fields))
         yield from _result(number, bucket)
 
 

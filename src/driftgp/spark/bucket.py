@@ -4,7 +4,7 @@ Nothing here knows Spark: rows come and go as pandas frames, the state as plain 
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,31 +44,38 @@ class Bucket:
         """What `open` opens."""
         return Stored(self.job.written, self.fleet.to_bytes())
 
-    def follow(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def follow(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Predict and then learn from rows in the order of their times.
+
+        Args:
+            frame: with the columns that the job names, as a fleet takes them.
+
+        The answer has key, time and target of the rows in that order, with mean, interval and flags.
+        """
+        job = self.job
+        frame = frame.iloc[_order(frame, job)].reset_index(drop=True)
+        numbers = {name: _without_infinite(frame[name]) for name in frame if frame[name].dtype.kind == "f"}
+        prediction = self.fleet.evaluate(frame.assign(**numbers))
+        low, high = prediction.interval(job.level)
+        seen: Any = prediction.source
+        rows = frame[[job.key, job.time, job.target]]
+        return rows.assign(mean=prediction.mean, low=low, high=high, flags=seen.seen.remarks)
+
+    def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Do what `follow` does with rows as Spark brings them, and answer so.
 
         Args:
             rows: with `key`, `time` (whole numbers; microseconds since 1970 where the job has a zone), `y`, and `x0`,
                 `x1` and so on for the job's inputs.
-
-        The answer has the rows in that order, with mean, interval and flags.
         """
-        names = [f"x{i}" for i in range(len(self.job.inputs or ()))]
-        rows = rows[["key", "time", "y", *names]].reset_index(drop=True)
-        rows = rows.iloc[_order(rows, names)].reset_index(drop=True)
-        columns = {name: _without_infinite(rows[x]) for name, x in zip(self.job.inputs or (), names, strict=True)}
-        frame = pd.DataFrame(
-            {
-                self.job.key: rows["key"],
-                self.job.time: self._moments(rows["time"]),
-                self.job.target: _without_infinite(rows["y"].astype(np.float64)),
-                **columns,
-            }
-        )
-        prediction = self.fleet.evaluate(frame)
-        low, high = prediction.interval(self.job.level)
-        flags = prediction.source.seen.remarks  # type: ignore[attr-defined]
-        return rows[["key", "time", "y"]].assign(mean=prediction.mean, low=low, high=high, flags=flags)
+        job, rows = self.job, rows.reset_index(drop=True)
+        inputs = {name: rows[f"x{i}"] for i, name in enumerate(job.inputs or ())}
+        given = {job.key: rows["key"], job.time: self._moments(rows["time"]), job.target: rows["y"].astype(np.float64)}
+        found = self.follow(pd.DataFrame({**given, **inputs}))
+        found.columns = pd.Index(["key", "time", "y", *found.columns[3:]])
+        if job.zone is not None:
+            found["time"] = found["time"].to_numpy("datetime64[us]").view(np.int64)
+        return found
 
     def _moments(self, times: pd.Series) -> pd.Series:
         """Times as the fleet takes them: numbers, dates, or dates in a zone."""
@@ -81,7 +88,7 @@ class Bucket:
 
 def _without_infinite(values: pd.Series) -> pd.Series:
     """Numbers of which those that are infinite are missing."""
-    return values.where(np.isfinite(values)) if values.dtype.kind == "f" else values
+    return values.where(np.isfinite(values))
 
 
 class Kept:
@@ -113,16 +120,17 @@ class Kept:
         return stored
 
 
-def _order(rows: pd.DataFrame, names: list[str]) -> np.ndarray:
+def _order(frame: pd.DataFrame, job: Job) -> np.ndarray:
     """Order of time; of rows of one time by key, and of rows of one key and time by content."""
-    code, time = np.unique(rows["key"].to_numpy(object).astype(str), return_inverse=True)[1], rows["time"].to_numpy()
-    order = np.lexsort((code, time))
-    same = (np.diff(code[order]) == 0) & (np.diff(time[order]) == 0)
+    time, key = _ranks(frame[job.time]), _ranks(frame[job.key])
+    order = np.lexsort((key, time))
+    same = (np.diff(key[order]) == 0) & (np.diff(time[order]) == 0)
     if not same.any():
         return order
-    content = [_sortable(rows[name]) for name in ("y", *names)]
-    return np.lexsort((*content[::-1], code, time))
+    others = [_ranks(frame[name]) for name in frame if name not in (job.key, job.time, job.target)]
+    return np.lexsort((*others[::-1], _ranks(frame[job.target]), key, time))
 
 
-def _sortable(values: pd.Series) -> np.ndarray:
-    return values.to_numpy() if values.dtype.kind == "f" else values.fillna("").to_numpy(object).astype(str)
+def _ranks(values: pd.Series) -> np.ndarray:
+    """Numbers that are in the order of the values; what is missing comes first."""
+    return pd.factorize(values, sort=True)[0]

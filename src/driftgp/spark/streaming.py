@@ -96,7 +96,7 @@ class Follower(StatefulProcessor):
     def _followed(self, number: int, rows: pd.DataFrame) -> pd.DataFrame:
         kept = kept_by(self.job)
         bucket = open_bucket(self.job, number, self.bucket.get(), kept)
-        answers = bucket.follow(rows)
+        answers = bucket.answers(rows)
         self.bucket.update(tuple(kept.store(number, bucket)))
         return answers
 
