@@ -137,7 +137,7 @@ def backtest(
 
 def _first_scored(warmup: int, y: np.ndarray, horizon: int) -> int:
     """The first row to score: the one after the warm-up, of which there is a warning if it had to be made shorter."""
-    first = min(checks.whole("warmup", warmup, 1), len(y) // 2)
+    first = min(checks.whole("warmup", warmup, 0), len(y) // 2)
     scored = int(np.isfinite(y[first:]).sum())
     if len(y) - first < max(FEWEST, 2 * horizon) or scored < FEWEST:
         raise ValueError(
