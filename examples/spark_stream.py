@@ -12,6 +12,7 @@ prediction is lost or made twice.
 import argparse
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from driftgp import FastAGP
-from driftgp.fleet import Fleet
 from driftgp.spark import Job, predict_stream, session
 
 SCHEMA = "meter string, time timestamp, before double, sine double, cosine double, load double"
@@ -71,14 +71,12 @@ def write_files(folder: Path, files: int, meters: int, seconds: float = 0.0) -> 
 def make_job(folder: Path) -> Job:
     """The job, with the shared warm-up that is in the folder, or one on the first rows there."""
     path = folder / "start.fleet"
+    job = Job(MODEL, key="meter", time="time", features=FEATURES, target="load", buckets=BUCKETS)
     if not path.exists():
-        rows = pd.read_parquet(min((folder / "incoming").glob("*.parquet"))).head(100)
-        fleet = Fleet(MODEL)
-        fleet.warm(rows[FEATURES].to_numpy(), rows["load"].to_numpy())
+        fleet = job.fleet()
+        fleet.warm(pd.read_parquet(min((folder / "incoming").glob("*.parquet"))).head(100))
         fleet.save(path)
-    return Job(
-        MODEL, key="meter", time="time", features=FEATURES, target="load", buckets=BUCKETS, start=path.read_bytes()
-    )
+    return replace(job, start=path.read_bytes())
 
 
 def start_query(spark: SparkSession, folder: Path, *, once: bool) -> StreamingQuery:
@@ -96,7 +94,7 @@ def start_query(spark: SparkSession, folder: Path, *, once: bool) -> StreamingQu
 def summary(spark: SparkSession, folder: Path) -> str:
     """How good the predictions are."""
     found = spark.read.parquet(str(folder / "predictions")).selectExpr(
-        "count(*)", "avg(abs(load - mean))", "avg(CAST(load BETWEEN lower AND upper AS DOUBLE))"
+        "count(*)", "avg(abs(load - mean))", "avg(CAST(load BETWEEN low AND high AS DOUBLE))"
     )
     rows, error, coverage = found.first() or (0, np.nan, np.nan)
     return f"{rows} predictions, mean absolute error {error:.3f}, {coverage:.1%} of the targets in their 95 % interval"

@@ -44,16 +44,16 @@ class OneByOne(StatefulProcessor):
         for row in pd.concat(rows).sort_values("time").itertuples():
             x = np.array([row.before, row.sine, row.cosine])
             prediction = online.predict(x)
-            lower, upper = prediction.interval()
-            answers.append((key[0], row.time, prediction.mean[0], lower[0], upper[0]))
+            low, high = prediction.interval()
+            answers.append((key[0], row.time, prediction.mean[0], low[0], high[0]))
             online.update(x, row.load)
         self.state.update((checkpoint.to_bytes(MODEL, online.state),))
-        yield pd.DataFrame(answers, columns=["meter", "time", "mean", "lower", "upper"])
+        yield pd.DataFrame(answers, columns=["meter", "time", "mean", "low", "high"])
 
 
 def one_by_one(rows: DataFrame) -> DataFrame:
     """The plain way."""
-    answers = "meter string, time timestamp, mean double, lower double, upper double"
+    answers = "meter string, time timestamp, mean double, low double, high double"
     return rows.groupBy("meter").transformWithStateInPandas(OneByOne(), answers, "Append", "None")
 
 

@@ -195,7 +195,7 @@ def command(given: dict[str, Any], folder: Path) -> Numbers:
 def compared(given: dict[str, Any], folder: Path) -> Numbers:
     from driftgp.comparison import backtest
 
-    found = backtest(bikes(), **given, methods=["persistence"], warmup=1)
+    found = backtest(bikes(), **given, methods=["persistence"], warmup=0)
     return numbers(found.laws["driftgp"])
 
 
@@ -220,7 +220,7 @@ def river(given: dict[str, Any], folder: Path) -> Numbers:
     pytest.importorskip("river")
     from driftgp.river import AGPRegressor
 
-    model: Any = AGPRegressor(time=TIME, effort=given["effort"])
+    model: Any = AGPRegressor(time=TIME, features=given["features"], effort=given["effort"])
     made = []
     for row in dicts(bikes()):
         x = {name: row[name] for name in (TIME, *given["features"])}
@@ -261,12 +261,11 @@ def test_an_entry_point_gives_the_numbers_of_online(entry, case, horizon, effort
     assert_same(entry(settings(case, horizon, effort)), expected(case, horizon, effort))
 
 
-@LATER
 @pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize(
     ("entry", "case", "horizon"),
     [
-        (entry, case, horizon)
+        pytest.param(entry, case, horizon, marks=LATER if entry is command else ())
         for entry in ELSEWHERE
         for case in CASES
         for horizon in (1, 24)

@@ -15,6 +15,7 @@ from driftgp.files import read_whole, write_atomically
 from driftgp.model import Model, State
 from driftgp.settings_json import model_of
 from driftgp.stream import store
+from driftgp.stream.stacks import words_of
 
 KIND = "checkpoint"
 
@@ -108,7 +109,7 @@ def restored(tree: dict[str, Any], model: Model | None) -> Restored:
         raise ValueError(text if named else f"checkpoint is damaged: {text}") from error
     except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"checkpoint is damaged: its header is not complete ({error})") from error
-    return Restored(state, extra, np.array_equal(store.words_of(state.record.reshape(1)), tree["records"]))
+    return Restored(state, extra, np.array_equal(words_of(state.record.reshape(1)), tree["records"]))
 
 
 def save(path: str | os.PathLike[str], model: Model, state: State, extra: Any = None) -> None:

@@ -205,7 +205,7 @@ class Fleet:
 
     # ---- predict and learn -------------------------------------------------------------------------------------------
 
-    def warm(self, X: Any, y: Any) -> None:
+    def warm(self, X: Any, y: Any = None) -> None:
         """Have keys that come from now on start from what `Model.init` makes of a batch X (N×D) and y (N or N×P)."""
         with self.lock:
             streams = self._streams

@@ -25,12 +25,14 @@ Columns = dict[Hashable, str]  # the features that have come so far, and the nam
 class AGPRegressor(Configured, base.MiniBatchRegressor):
     """Sparse Gaussian process regression that follows a drifting stream, for river.
 
-    Without settings it is `driftgp.Online()` on rows whose columns are sorted by name, and gives the same numbers.
+    Without settings it is `driftgp.Online()` on rows whose columns are sorted by name, or are those of `features`, and
+    gives the same numbers.
     Numbers, bools and text are taken; features and targets are seen in units of their own spread, which follow the
     stream, so that no scaler is needed before it.
 
-    Features may appear and vanish. One that is absent, None or NaN is missing, and `Online` says what that means. Where
-    a new one appears, the stream starts anew with one more column, from the last 400 samples.
+    Features may appear and vanish, unless `features` says which there are. One that is absent, None or NaN is missing,
+    and `Online` says what that means. Where a new one appears, the stream starts anew with one more column, from the
+    last 400 samples.
 
     >>> model = AGPRegressor()
     >>> for i in range(40):
@@ -47,7 +49,8 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         if start is not None:
             start.plan(np.zeros((0, 1)), np.zeros(0))  # refuses what is wrong
         self._stream = self._online()
-        self._columns: Columns = {}
+        fixed = () if self.features is None else (*self.features, *(() if self.time is None else (self.time,)))
+        self._columns: Columns = {feature: feature for feature in fixed}
         # what a stream with more columns starts from
         self._recent: deque[tuple[dict[Hashable, Any], float]] = deque(maxlen=FIRST if start is None else start.first)
 
@@ -65,7 +68,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
 
         Features not learned from yet are passed over.
         """
-        columns = self._columns if self._stream.begun else _with(self._columns, x)
+        columns = self._columns if self._stream.begun else self._with(x)
         prediction = self._stream.predict(_row(columns, x))
         mean = prediction.mean.item()
         if not with_dist:
@@ -85,22 +88,24 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         online.update(_completed(columns, table), targets)
         self._stream, self._columns = online, columns
         last = range(max(len(table) - (self._recent.maxlen or 0), 0), len(table))
-        samples = [{name: column.values[row] for name, column in table.columns.items()} for row in last]
+        samples: list[dict[Hashable, Any]] = [
+            {name: column.values[row] for name, column in table.columns.items()} for row in last
+        ]
         self._recent.extend(zip(samples, targets[last.start :].tolist(), strict=True))
 
     def predict_many(self, X: Any) -> Any:
         """Mean of the target at the rows of a frame X, as a series of the same library."""
         frame = utils.dataframe.into_frame(X)
         table = _table(X)
-        columns = self._columns if self._stream.begun else _with(self._columns, table.columns)
+        columns = self._columns if self._stream.begun else self._with(table.columns)
         means = self._stream.predict(_completed(columns, table)).mean if len(table) else np.zeros(0)
         return utils.dataframe.to_native_series(means, name=None, like=frame)
 
     # ---- features that appear
 
     def _ready_for(self, features: Iterable[Hashable]) -> tuple[Online, Columns]:
-        """A stream with a column for each of these features: the one at work, or one that has learned recent samples."""
-        columns = _with(self._columns, features)
+        """A stream with a column for each of these features: the one at work, or one that learned recent samples."""
+        columns = self._with(features)
         if len(columns) == len(self._columns):
             return self._stream, columns
         online = self._online()
@@ -108,6 +113,17 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
             rows = [_row(columns, x) for x, _ in self._recent]
             online.update(rows, np.array([y for _, y in self._recent], np.float64))
         return online, columns
+
+    def _with(self, features: Iterable[Hashable]) -> Columns:
+        """The columns, and one more for each new feature, unless the settings say which there are."""
+        new = [] if self.features is not None else [feature for feature in features if feature not in self._columns]
+        if not new:
+            return self._columns
+        columns = dict(self._columns)
+        for feature in sorted(new, key=str):  # whichever order they come in
+            name = str(feature)
+            columns[feature] = repr(feature) if name in columns.values() else name
+        return columns
 
     # ---- files
 
@@ -120,18 +136,6 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         self._stream = online
         self._columns = {feature: str(name) for feature, name in fitted["columns"]}
         self._recent.extend((dict(map(tuple, x)), float(y)) for x, y in fitted["recent"])
-
-
-def _with(columns: Columns, features: Iterable[Hashable]) -> Columns:
-    """The columns, and one more for each new feature."""
-    new = [feature for feature in features if feature not in columns]
-    if not new:
-        return columns
-    columns = dict(columns)
-    for feature in sorted(new, key=str):  # whichever order they come in
-        name = str(feature)
-        columns[feature] = repr(feature) if name in columns.values() else name
-    return columns
 
 
 def _row(columns: Columns, x: Mapping[Hashable, Any]) -> dict[str, Any]:

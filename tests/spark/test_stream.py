@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from driftgp import FastAGP
+from driftgp import FastAGP, Fleet
 from driftgp.spark import Job, backfill, predict_stream, states_of
 from examples.spark_stream import MODEL, SCHEMA, table
 
@@ -56,7 +56,7 @@ def hours(*some: int) -> list[pd.DataFrame]:
 
 
 def in_order(predictions: pd.DataFrame) -> pd.DataFrame:
-    return predictions.sort_values(["time", "meter", "late"]).reset_index(drop=True)
+    return predictions.sort_values(["time", "meter", "flags"]).reset_index(drop=True)
 
 
 def static(spark: SparkSession, *tables: pd.DataFrame):
@@ -83,12 +83,13 @@ def test_late_rows_are_predicted_flagged_and_not_learnt_from(folder, spark):
     folder.land(*hours(0, 3))
     predictions = folder.stream()
     late = predictions["time"] == predictions["time"].min()
-    assert (predictions["late"] == late).all()
-    assert (predictions["learnt"] != late).all()
+    assert ((predictions["flags"] == "late") == late).all()
     assert predictions["mean"].notna().all()
     on_time = backfill(static(spark, *hours(1, 2, 3)), JOB)
     np.testing.assert_array_equal(predictions["mean"][~late], in_order(on_time.predictions.toPandas())["mean"])
-    assert folder.states() == on_time.states.orderBy("bucket").collect()
+    for mine, other in zip(folder.states(), on_time.states.orderBy("bucket").collect(), strict=True):
+        one, two = (Fleet.from_bytes(bytes(row["fleet"]), MODEL) for row in (mine, other))
+        assert all(one.state(key).record.tobytes() == two.state(key).record.tobytes() for key in two.keys)
 
 
 def test_a_stream_that_waits_puts_rows_in_order_however_they_arrive(folder, spark):
@@ -130,13 +131,29 @@ def test_keys_and_times_come_back_as_they_were(spark):
     )
     job = Job(MODEL, key="the meter", time="at.time", features=["before", "high"], target="load", buckets=2)
     found = backfill(rows, job).predictions
-    assert found.columns == ["the meter", "at.time", "load", "mean", "lower", "upper", "learnt", "late", "missing"]
+    assert found.columns == ["the meter", "at.time", "load", "mean", "low", "high", "flags"]
     assert found.schema["the meter"].dataType == rows.schema["the meter"].dataType
     assert found.schema["at.time"].dataType == rows.schema["at.time"].dataType
     keys = ["the meter", "`at.time`"]
     found_rows, given_rows = (each.select(*keys, "load").orderBy(*keys).collect() for each in (found, rows))
     assert found_rows == given_rows
-    assert found.where("learnt = (load IS NULL)").count() == 0
+    assert found.where("(flags = 'missing') = (load IS NOT NULL)").count() == 0
+
+
+def test_the_default_has_text_gaps_lags_and_calendar_as_a_fleet_has_them(spark):
+    table = pd.concat(hours(*range(30)), ignore_index=True)
+    table["sky"] = np.where(table.index % 7 == 3, None, np.where(table.index % 5 < 2, "clear", "rain"))
+    table.loc[table.index % 11 == 4, "before"] = np.nan
+    table = table.drop(columns=["sine", "cosine"])
+    settings = {"key": "meter", "time": "time", "features": ["before", "sky"], "target": "load", "lags": [1, 24],
+                "calendar": "day", "effort": "low"}  # fmt: skip
+    schema = "meter string, time timestamp, before double, load double, sky string"
+    found = backfill(spark.createDataFrame(table, schema), Job(**settings, buckets=2)).predictions.toPandas()
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    expected = Fleet(**settings).evaluate(table.assign(time=table["time"].dt.tz_convert(zone)))
+    found = found.sort_values(["time", "meter"])
+    np.testing.assert_array_equal(found["mean"], expected.mean)
+    np.testing.assert_array_equal(found["flags"], expected.to_frame()["flags"])
 
 
 COLUMNS = {"key": "meter", "time": "time", "features": FEATURES, "target": "load"}
@@ -149,11 +166,14 @@ COLUMNS = {"key": "meter", "time": "time", "features": FEATURES, "target": "load
         ({"features": ["before", "wind"]}, "*", "features: the DataFrame has no column 'wind'"),
         ({}, "*, load", "target: the DataFrame has more than one column 'load'"),
         ({}, "* EXCEPT (load), CAST(load AS STRING) AS load", "target: column 'load' must hold numbers; it is string"),
-        ({}, "* EXCEPT (sine), array(sine) AS sine", "features: column 'sine' must hold numbers; it is array<double>"),
+        (
+            {},
+            "* EXCEPT (sine), array(sine) AS sine",
+            "features: column 'sine' must hold numbers, booleans or strings; it is array",
+        ),
         ({}, "* EXCEPT (meter), 0.5D AS meter", "key: column 'meter' must hold strings or whole numbers; it is double"),
         ({}, "* EXCEPT (time), CAST(time AS STRING) AS time", "time: column 'time' must hold timestamps or whole"),
         ({"key": "mean"}, "*, meter AS mean", "'mean' has the name of a column to be added"),
-        ({"step": 1.0}, "*", "step must be a timedelta for the timestamp column 'time'"),
     ],
 )
 def test_refuses_columns_that_do_not_fit_and_names_them(spark, change, query, message):

@@ -12,7 +12,7 @@ from driftgp.kernels import Kernel
 from driftgp.online import Online
 from driftgp.stream import store
 
-_OF_THE_STREAM = ("effort", "support", "lags", "horizon")
+_OF_THE_STREAM = ("effort", "support", "time", "features", "lags", "calendar", "horizon")
 
 
 class Configured:
@@ -37,14 +37,17 @@ class Configured:
         standardize: bool = True,
         effort: Effort = "medium",
         support: Support = "auto",
+        time: str | None = None,
+        features: Iterable[str] | None = None,
         lags: int | Iterable[int] = 0,
+        calendar: bool | str | Iterable[str] = False,
         horizon: int = 1,
     ) -> None:
         """Keep the settings; they are checked when a model is made of them.
 
-        Without any of those up to `standardize`, it is `driftgp.Online(effort=…, support=…, lags=…, horizon=…)`. With any,
-        the model is one AGP in the wrappers of the default, and what is left out is as in the default. It warms up on as
-        many rows as its window holds.
+        Without any of those up to `standardize`, it is `driftgp.Online` with the others. With any, the model is one AGP
+        in the wrappers of the default, and what is left out is as in the default. It warms up on as many rows as its
+        window holds.
 
         Args:
             kernel: an expression such as "linear + matern32", or a kernel with its starting parameters; linear +
@@ -59,7 +62,10 @@ class Configured:
             standardize: see features and targets in units of their own spread, which follow the stream.
             effort: of the default model, as in `Online`: "low", "medium" or "high".
             support: of its targets: "auto", "real", "positive" or (low, high).
+            time: name of the column that has the times, as in `Online`.
+            features: columns that are inputs, in this order; all of them by default.
             lags: past targets that are inputs too: how many, or how many steps back each of them is.
+            calendar: True for waves of the day and the week, or the cycles: "day", "week", "year".
             horizon: rows from a forecast to the last row whose target is known.
         """
         self.kernel = kernel
@@ -73,7 +79,10 @@ class Configured:
         self.standardize = standardize
         self.effort = effort
         self.support = support
+        self.time = time
+        self.features = features
         self.lags = lags
+        self.calendar = calendar
         self.horizon = horizon
         super().__init__()
         self._prepare()

@@ -48,9 +48,9 @@ def backtest(
 ) -> Backtest:
     """Compare the default model with what people use now, each row predicted before its label is known.
 
-    All methods have the same inputs, those that `Online` with these settings gives its model, and are scored on the same
-    rows. The default model is `Online` from the first row on. Methods whose library is not installed are left out, and
-    named.
+    All methods have the same inputs, those that `Online` with these settings gives its model, and are scored on the
+    same rows. The default model is `Online` from the first row on. Methods whose library is not installed are left out,
+    and named.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2))
@@ -75,8 +75,8 @@ def backtest(
         methods: names from `METHODS`; all of them by default.
         warmup: first rows, which no method is scored on; batch methods are first fitted on them. With few rows it is
             half of them, and a warning says so.
-        season: rows of a season, for the seasonal naive forecast. By default it is a day of hours, a week of days and so
-            on, by the dates of the rows; without dates that forecast is left out.
+        season: rows of a season, for the seasonal naive forecast. By default it is a day of hours, a week of days and
+            so on, by the dates of the rows; without dates that forecast is left out.
         refit: rows from one fit to the next, for methods that learn in batches.
         report: called with the name of each method that is done.
         target: as in `Online`, and so are all that follow.
@@ -137,7 +137,7 @@ def backtest(
 
 def _first_scored(warmup: int, y: np.ndarray, horizon: int) -> int:
     """The first row to score: the one after the warm-up, of which there is a warning if it had to be made shorter."""
-    first = min(checks.whole("warmup", warmup, 1), len(y) // 2)
+    first = min(checks.whole("warmup", warmup, 0), len(y) // 2)
     scored = int(np.isfinite(y[first:]).sum())
     if len(y) - first < max(FEWEST, 2 * horizon) or scored < FEWEST:
         raise ValueError(

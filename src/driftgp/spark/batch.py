@@ -16,7 +16,7 @@ class Backfill(NamedTuple):
     """What a backfill gives; both are computed in one pass and kept on the executors' disks until `release`."""
 
     predictions: DataFrame
-    states: DataFrame  # bucket, job, fleet, times: a row a bucket, to be kept as Parquet
+    states: DataFrame  # bucket, job, fleet: a row a bucket, to be kept as Parquet
     computed: DataFrame
 
     def release(self) -> None:
@@ -35,15 +35,15 @@ def backfill(frame: DataFrame, job: Job, *, states: DataFrame | None = None) -> 
         job: model and columns.
         states: those of an earlier backfill or of a stream, to go on from; a row older than its key's last one is late.
     """
-    schema.checked(frame, job)
+    job = schema.checked(frame, job)
     if frame.isStreaming:
         raise ValueError("frame must be a static DataFrame, from spark.read; for a streaming one use predict_stream")
-    rows = schema.prepared(frame, job).selectExpr("*", "null AS job", "null AS fleet", "null AS times")
+    rows = schema.prepared(frame, job).selectExpr("*", "null AS job", "null AS fleet")
     if states is not None:
-        rows = rows.union(_as_rows(checked_states(states, job)))
+        rows = rows.unionByName(_as_rows(checked_states(states, job)), allowMissingColumns=True)
     tasks = min(job.buckets, int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))  # never merged into few
     in_order = rows.repartition(tasks, "bucket").sortWithinPartitions(
-        "bucket", functions.isnull("fleet"), "time", "key", "y", "x"
+        "bucket", functions.isnull("fleet"), "time", "key", "y", *(f"x{i}" for i in range(len(job.inputs or ())))
     )
     answers = f"bucket int, {schema.ANSWERS}, {schema.STATES}"
     computed = in_order.mapInPandas(Worker(job).run, answers).persist(StorageLevel.DISK_ONLY)
@@ -63,9 +63,9 @@ def checked_states(states: DataFrame, job: Job) -> DataFrame:
     return states
 
 
-def open_bucket(job: Job, number: int, stored: tuple[str, bytes, bytes] | None, kept: Kept | None = None) -> Bucket:
+def open_bucket(job: Job, number: int, stored: tuple[str, bytes] | None, kept: Kept | None = None) -> Bucket:
     """Open a bucket from what Spark has kept of it; a refusal says which one it is."""
-    given = None if stored is None else Stored(stored[0], bytes(stored[1]), bytes(stored[2]))
+    given = None if stored is None else Stored(stored[0], bytes(stored[1]))
     try:
         return Bucket.open(job, given) if kept is None else kept.open(job, number, given)
     except ValueError as error:
@@ -74,7 +74,7 @@ def open_bucket(job: Job, number: int, stored: tuple[str, bytes, bytes] | None, 
 
 def _as_rows(states: DataFrame) -> DataFrame:
     """States between the rows; what a row has and a state has not must not be null, or whole numbers become floats."""
-    return states.selectExpr("bucket", "''", "0L", "array(0D)", "0D", *Stored._fields)
+    return states.selectExpr("bucket", "'' AS key", "0L AS time", "0D AS y", *Stored._fields)
 
 
 class Worker:
@@ -94,7 +94,7 @@ class Worker:
                     stored = rows.loc[is_state, list(Stored._fields)].itertuples(index=False, name=None)
                     number, bucket = int(group), open_bucket(self.job, int(group), next(stored, None))
                 if not is_state.all():
-                    yield bucket.follow(rows[~is_state]).assign(bucket=number, **dict.fromkeys(Stored._fields))
+                    yield bucket.answers(rows[~is_state]).assign(bucket=number, **dict.fromkeys(Stored._fields))
         yield from _result(number, bucket)
 
 

@@ -3,14 +3,13 @@
 Nothing here knows Spark: rows come and go as pandas frames, the state as plain values.
 """
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from driftgp.fleet import Fleet, Key
-from driftgp.predictions import Prediction
+from driftgp.fleet import Fleet
 from driftgp.spark.job import Job
 
 
@@ -19,21 +18,19 @@ class Stored(NamedTuple):
 
     job: str  # `Job.written`
     fleet: bytes
-    times: bytes  # of each key's last row, int64, in the order of the fleet's keys
 
 
 @dataclass
 class Bucket:
     """The keys of one bucket at work.
 
-    Rows of a key are taken in the order of their times; rows of one time in the order of target and features, so that
-    the order in which Spark delivers them does not matter. A row that is older than the last one of its key is late:
-    it is predicted by the state as it is before this batch, and not learned from.
+    Rows of a key are taken in the order of their times; rows of one time in the order of target and inputs, so that
+    the order in which Spark delivers them does not matter. All else is the fleet's: a row that is older than the last
+    one of its key is predicted by the state as it is before this batch, not learned from, and flagged "late".
     """
 
     job: Job
     fleet: Fleet
-    last: dict[Key, int] = field(default_factory=dict)  # time of each key's last row
 
     @classmethod
     def open(cls, job: Job, stored: Stored | None) -> "Bucket":
@@ -41,47 +38,57 @@ class Bucket:
         if stored is None:
             return cls(job, job.fleet())
         job.check_written(stored.job)
-        fleet = job.fleet()
-        fleet.admit(stored.fleet)
-        times = np.frombuffer(stored.times, "<i8").tolist()
-        return cls(job, fleet, dict(zip(fleet.keys, times, strict=True)))
+        return cls(job, Fleet.from_bytes(stored.fleet, job.model))
 
     def stored(self) -> Stored:
         """What `open` opens."""
-        times = np.array([self.last[key] for key in self.fleet.keys], "<i8")
-        return Stored(self.job.written, self.fleet.to_bytes(start=False, again=True), times.tobytes())
+        return Stored(self.job.written, self.fleet.to_bytes())
 
-    def follow(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Predict and then learn from rows with `key`, `time`, `x` (a list) and `y`, in the order of their times.
+    def follow(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Predict and then learn from rows in the order of their times.
 
-        The answer has the rows in that order, with mean, interval and flags.
+        Args:
+            frame: with the columns that the job names, as a fleet takes them.
+
+        The answer has key, time and target of the rows in that order, with mean, interval and flags.
         """
-        key, time = rows["key"].to_numpy(object), rows["time"].to_numpy(np.int64)
-        X, y = np.stack(rows["x"].to_list()), rows["y"].to_numpy(np.float64)  # N×D, N
-        order = _order(key, time, X, y)
-        key, time, X, y = key[order], time[order], X[order], y[order]
-        late = np.array([moment < self.last.get(name, moment) for name, moment in zip(key, time, strict=True)], bool)
-        missing = np.isinf(X).any(1) | (not self.job.model.fills_gaps) & np.isnan(X).any(1)
-        learnt = np.isfinite(y) & ~late & ~missing
-        X, seen = np.where(missing[:, None], 0.0, X), np.where(learnt, y, np.nan)
-        bounds = np.empty((3, len(order)))
-        if late.any():
-            bounds[:, late] = self._bounds(self.fleet.predict(key[late], X[late]))
-        if not late.all():
-            bounds[:, ~late] = self._bounds(self._evaluate(key[~late], time[~late], X[~late], seen[~late]))
-        mean, lower, upper = np.where(missing, np.nan, bounds)
-        flags = {"learnt": learnt, "late": late, "missing": missing}
-        return pd.DataFrame({"key": key, "time": time, "y": y, "mean": mean, "lower": lower, "upper": upper, **flags})
+        job = self.job
+        frame = frame.iloc[_order(frame, job)].reset_index(drop=True)
+        numbers = {name: _without_infinite(frame[name]) for name in frame if frame[name].dtype.kind == "f"}
+        prediction = self.fleet.evaluate(frame.assign(**numbers))
+        low, high = prediction.interval(job.level)
+        seen: Any = prediction.source
+        rows = frame[[job.key, job.time, job.target]]
+        return rows.assign(mean=prediction.mean, low=low, high=high, flags=seen.seen.remarks)
 
-    def _evaluate(self, key: np.ndarray, time: np.ndarray, X: np.ndarray, y: np.ndarray) -> Prediction:
-        steps = time / self.job.ticks if self.job.step is not None else None
-        prediction = self.fleet.evaluate(key, X, y, steps)
-        self.last.update(zip(key, time.tolist(), strict=True))  # the last of several is the latest
-        return prediction
+    def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Do what `follow` does with rows as Spark brings them, and answer so.
 
-    def _bounds(self, prediction: Prediction) -> np.ndarray:
-        """Mean, lower and upper bound, 3×N."""
-        return np.stack((prediction.mean, *prediction.interval(self.job.level)))
+        Args:
+            rows: with `key`, `time` (whole numbers; microseconds since 1970 where the job has a zone), `y`, and `x0`,
+                `x1` and so on for the job's inputs.
+        """
+        job, rows = self.job, rows.reset_index(drop=True)
+        inputs = {name: rows[f"x{i}"] for i, name in enumerate(job.inputs or ())}
+        given = {job.key: rows["key"], job.time: self._moments(rows["time"]), job.target: rows["y"].astype(np.float64)}
+        found = self.follow(pd.DataFrame({**given, **inputs}))
+        found.columns = pd.Index(["key", "time", "y", *found.columns[3:]])
+        if job.zone is not None:
+            found["time"] = found["time"].to_numpy("datetime64[us]").view(np.int64)
+        return found
+
+    def _moments(self, times: pd.Series) -> pd.Series:
+        """Times as the fleet takes them: numbers, dates, or dates in a zone."""
+        zone = self.job.zone
+        if zone is None:
+            return times
+        moments = pd.Series(times.to_numpy(np.int64).view("datetime64[us]"))
+        return moments.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else moments
+
+
+def _without_infinite(values: pd.Series) -> pd.Series:
+    """Numbers of which those that are infinite are missing."""
+    return values.where(np.isfinite(values))
 
 
 class Kept:
@@ -113,9 +120,17 @@ class Kept:
         return stored
 
 
-def _order(key: np.ndarray, time: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _order(frame: pd.DataFrame, job: Job) -> np.ndarray:
     """Order of time; of rows of one time by key, and of rows of one key and time by content."""
-    code = np.unique(key.astype(str), return_inverse=True)[1]
-    order = np.lexsort((code, time))
-    same = (np.diff(code[order]) == 0) & (np.diff(time[order]) == 0)
-    return np.lexsort((*X.T[::-1], y, code, time)) if same.any() else order
+    time, key = _ranks(frame[job.time]), _ranks(frame[job.key])
+    order = np.lexsort((key, time))
+    same = (np.diff(key[order]) == 0) & (np.diff(time[order]) == 0)
+    if not same.any():
+        return order
+    others = [_ranks(frame[name]) for name in frame if name not in (job.key, job.time, job.target)]
+    return np.lexsort((*others[::-1], _ranks(frame[job.target]), key, time))
+
+
+def _ranks(values: pd.Series) -> np.ndarray:
+    """Numbers that are in the order of the values; what is missing comes first."""
+    return pd.factorize(values, sort=True)[0]

@@ -1,81 +1,100 @@
-"""What a job is: a model, the columns it learns from, and how the keys are spread."""
+"""What a job is: the settings of a fleet, and how the keys are spread."""
 
 import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from datetime import timedelta
 from functools import cached_property, lru_cache
+from typing import Any
 
-import numpy as np
 from pyspark import cloudpickle
 
 from driftgp import checks
-from driftgp.defaults import recommended
+from driftgp.defaults import Effort, Support
 from driftgp.fleet import Fleet
 from driftgp.model import Model
-from driftgp.settings_json import first_difference
+from driftgp.settings_json import first_difference, plain
+from driftgp.stream.settings import Missing, Others
 
 BUCKETS = 64
+# What a fleet is told under the same names.
+_OF_THE_FLEET = (
+    *("key", "time", "target", "features", "known", "others", "lags", "calendar", "holidays"),
+    *("horizon", "effort", "support", "level", "missing"),
+)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One model per key, on the columns of a DataFrame.
+    """One model per key, on the columns of a DataFrame: a `Fleet` with these settings, spread over buckets.
 
-    >>> Job(key="meter", time="time", features=["lag1", "temperature"], target="load").buckets
+    >>> Job(key="meter", time="time", features=["temperature"], target="load", lags=24, effort="low").buckets
     64
 
     Attributes:
-        model: any model with one output; None: the default model at low effort (`driftgp.defaults.recommended`).
+        model: any model with one output; None: the default model, which each key chooses by its first rows.
         key: column of the keys, strings or whole numbers.
         time: column of the times, timestamps or whole numbers.
-        features: columns of the inputs.
         target: column of what is predicted; null where nothing was observed.
+        features: columns that are known with their row: numbers, booleans or strings.
+        known: columns that are known ahead of time; features too.
+        others: the other columns enter with their values of `horizon` rows before ("late"), or not at all ("ignored").
+        lags: past targets that are inputs.
+        calendar: cycles of the calendar that are inputs; timestamps are seen in Spark's time zone.
+        holidays: dates, or the code of a country.
+        horizon: rows of a key from a forecast to the last row whose target is known.
+        effort: of the default model: "low" for thousands of keys.
+        support: of its targets.
         level: probability that the interval holds the target.
-        step: time after which a sample counts λ times as much, for forgetting by the clock; in units of the time
-            column where that is a number. None: each row of a key is a step.
+        missing: what becomes of rows with a blank input.
         buckets: fleets that the keys are spread over. A bucket is what one core works on and what is read and written
             at once: it should hold hundreds of keys, and there should be a few for each core.
-        start: a fleet with a shared warm-up, from which new keys start; None: they start cold.
+        start: a fleet with a shared warm-up, from which new keys start: `job.fleet()` after `warm`. None: they start
+            cold.
+        inputs: columns that go to the fleet, in this order; `predict_stream` and `backfill` find them in the DataFrame.
+        zone: of the times, which these find too: None for numbers, "" for dates without a zone, or its name.
     """
 
-    model: Model = None  # type: ignore[assignment]  # the default, unless it is given
+    model: Model | None = None
     _: KW_ONLY
     key: str
     time: str
-    features: Sequence[str]
     target: str
+    features: Sequence[str] | None = None
+    known: Sequence[str] = ()
+    others: Others = "late"
+    lags: int | Sequence[int] = ()
+    calendar: bool | str | Sequence[str] = ()
+    holidays: str | Sequence[Any] = ()
+    horizon: int = 1
+    effort: Effort = "medium"
+    support: Support = "auto"
     level: float = 0.95
-    step: timedelta | float | None = None
+    missing: Missing = "carry"
     buckets: int = BUCKETS
     start: Fleet | bytes | None = None
+    inputs: Sequence[str] | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         """Check the settings, and make plain what a worker would read back otherwise."""
-        if isinstance(self.features, str) or not self.features:
-            raise ValueError(f"features must be a list of at least one column; got {self.features!r}")
-        names = [self.key, self.time, *self.features, self.target]
+        for name in ("features", "known", "inputs"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise ValueError(f"{name} must be a list of names of columns; got {value!r}: write [{value!r}]")
+            if value is not None:
+                object.__setattr__(self, name, tuple(value))
+        names = [self.key, self.time, self.target]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"a column must have one part in a job; {twice[0]!r} has several")
-        if not 0.0 < self.level < 1.0:
-            raise ValueError(f"level must lie strictly between 0 and 1; got {self.level!r}")
-        if self.step is not None and not self.ticks > 0.0:
-            raise ValueError(f"step must be a positive time, or None; got {self.step!r}")
         put = object.__setattr__
         put(self, "buckets", checks.whole("buckets", self.buckets, at_least=1))
-        put(self, "features", tuple(self.features))
-        if self.model is None:
-            put(self, "model", recommended(np.zeros((0, len(self.features))), np.zeros(0), effort="low"))
+        if self.inputs is None:
+            put(self, "inputs", tuple(dict.fromkeys((*(self.features or ()), *self.known))))
         if isinstance(self.start, Fleet):
             put(self, "start", self.start.fresh().to_bytes())
-        self.fleet()  # refuses the start of another model
-
-    @property
-    def ticks(self) -> float:
-        """The step as a number in units of the time column, which are microseconds for timestamps."""
-        return self.step / timedelta(microseconds=1) if isinstance(self.step, timedelta) else float(self.step or 0.0)
+        self.fleet()  # refuses settings that no fleet has, and the start of another model
 
     def fleet(self) -> Fleet:
         """A fleet without keys, ready to admit those of a bucket."""
@@ -83,19 +102,35 @@ class Job:
 
     @cached_property
     def _template(self) -> Fleet:
-        return Fleet(self.model) if self.start is None else Fleet.from_bytes(self.model, self.start)  # type: ignore[arg-type]
+        fleet = Fleet(self.model, **{name: getattr(self, name) for name in _OF_THE_FLEET})
+        if self.start is None:
+            return fleet
+        assert isinstance(self.start, bytes)  # noqa: S101
+        started = Fleet.from_bytes(self.start, self.model)
+        difference = first_difference(started.settings.to_json(), fleet.settings.to_json(), "start")
+        if difference is not None:
+            raise ValueError(f"start must be a fleet with the settings of the job, such as job.fleet(): {difference}")
+        return started
 
     # ---- what must stay the same while states are used
 
     @cached_property
     def written(self) -> str:
-        """All that the bytes of a fleet say nothing about and that must be as it was when they were stored, as JSON."""
-        fixed = {name: getattr(self, name) for name in ("key", "time", "features", "target", "buckets")}
-        start = None if self.start is None else hashlib.sha256(self.start).hexdigest()  # type: ignore[arg-type]
-        return json.dumps(fixed | {"step": self.ticks or None, "start": start})
+        """All that must be as it was when states were stored, as JSON."""
+        start = hashlib.sha256(self.start).hexdigest() if isinstance(self.start, bytes) else None
+        return json.dumps(
+            {
+                "model": None if self.model is None else plain(self.model),
+                "settings": self._template.settings.to_json(),
+                "buckets": self.buckets,
+                "start": start,
+                "inputs": self.inputs,
+                "zone": self.zone,
+            }
+        )
 
     def check_written(self, stored: str) -> None:
-        """Refuse states of a job with other columns or buckets."""
+        """Refuse states of a job with another model, other settings or buckets."""
         difference = first_difference(json.loads(stored), json.loads(self.written), "job")
         if difference is not None:
             raise ValueError(f"it is the state of another job: {difference}")

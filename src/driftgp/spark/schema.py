@@ -1,5 +1,6 @@
 """From a user's columns to those of a bucket and back, with checks that name the column."""
 
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, functions, types
@@ -7,25 +8,22 @@ from pyspark.sql import Column, DataFrame, functions, types
 from driftgp.spark.job import Job
 
 # What a bucket answers, and what a backfill and a state store keep of it.
-FLAGS = ("learnt", "late", "missing")
-ADDED = ("mean", "lower", "upper", *FLAGS)
-ANSWERS = ", ".join(
-    ["key string", "time long", "y double", "mean double", "lower double", "upper double"]
-    + [f"{flag} boolean" for flag in FLAGS]
-)
-STATES = "job string, fleet binary, times binary"
+ADDED = ("mean", "low", "high", "flags")
+ANSWERS = "key string, time long, y double, mean double, low double, high double, flags string"
+STATES = "job string, fleet binary"
 
 _WHOLE = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
-def checked(frame: DataFrame, job: Job) -> None:
-    """Refuse a DataFrame that lacks a column of the job or has one of another type."""
+def checked(frame: DataFrame, job: Job) -> Job:
+    """The job on this DataFrame, with its inputs and its zone; refuses one that lacks a column or has another type."""
     kinds = {name: kind.dataType for name, kind in zip(frame.columns, frame.schema.fields, strict=True)}
+    asked = dict.fromkeys((*(job.features or ()), *job.known))
     parts = [
         ("key", job.key),
         ("time", job.time),
-        *(("features", name) for name in job.features),
+        *(("features", name) for name in asked),
         ("target", job.target),
     ]
     for part, name in parts:
@@ -42,27 +40,28 @@ def checked(frame: DataFrame, job: Job) -> None:
         raise ValueError(
             f"column {taken[0]!r} has the name of a column to be added ({', '.join(ADDED)}): rename it first"
         )
-    _check_step(job, kinds[job.time])
-
-
-def _check_step(job: Job, kind: types.DataType) -> None:
-    by_clock = isinstance(kind, _STAMPS)
-    if job.step is not None and by_clock == isinstance(job.step, (int, float)):
-        needed = "a timedelta" if by_clock else "a number"
-        raise ValueError(f"step must be {needed} for the {kind.simpleString()} column {job.time!r}; got {job.step!r}")
+    used = {job.key, job.time, job.target, *asked}
+    late = [name for name in kinds if name not in used and isinstance(kinds[name], _NEEDED["features"][1])]
+    kind = kinds[job.time]
+    zone = None
+    if isinstance(kind, types.TimestampNTZType):
+        zone = ""
+    elif isinstance(kind, types.TimestampType):
+        zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    return replace(job, inputs=(*asked, *(late if job.others == "late" else ())), zone=zone)
 
 
 _STAMPS = (types.TimestampType, types.TimestampNTZType)
 _NEEDED: dict[str, tuple[str, tuple[Any, ...]]] = {
     "key": ("strings or whole numbers", (types.StringType, *_WHOLE)),
     "time": ("timestamps or whole numbers", (*_STAMPS, *_WHOLE)),
-    "features": ("numbers", (types.NumericType, types.BooleanType)),
+    "features": ("numbers, booleans or strings", (types.NumericType, types.BooleanType, types.StringType)),
     "target": ("numbers", (types.NumericType, types.BooleanType)),
 }
 
 
 def prepared(frame: DataFrame, job: Job) -> DataFrame:
-    """The columns of a bucket: `bucket`, `key`, `time`, `x`, `y`. A null key or time fails, with the column's name."""
+    """The columns of a bucket: `bucket`, `key`, `time`, `y`, `x0`, …; a null key or time fails, with its column."""
     key = _never_null(
         column(job.key).cast("string"), f"key: column {job.key!r} has a null; leave such rows out, or name them"
     )
@@ -71,8 +70,8 @@ def prepared(frame: DataFrame, job: Job) -> DataFrame:
         functions.pmod(functions.xxhash64(key), functions.lit(job.buckets)).cast("int").alias("bucket"),
         key.alias("key"),
         time.alias("time"),
-        functions.array(*(_double(name) for name in job.features)).alias("x"),
-        _double(job.target).alias("y"),
+        column(job.target).cast("double").alias("y"),
+        *(_input(frame, name).alias(f"x{i}") for i, name in enumerate(job.inputs or ())),
     )
 
 
@@ -96,8 +95,10 @@ def _never_null(value: Column, message: str) -> Column:
     return functions.coalesce(value, functions.raise_error(functions.lit(message)))
 
 
-def _double(name: str) -> Column:
-    return functions.coalesce(column(name).cast("double"), functions.lit(float("nan")))
+def _input(frame: DataFrame, name: str) -> Column:
+    """A string as it is, anything else as a number."""
+    value = column(name)
+    return value if isinstance(frame.schema[name].dataType, types.StringType) else value.cast("double")
 
 
 def _number(frame: DataFrame, name: str) -> Column:

@@ -23,9 +23,8 @@ def predict_stream(
 ) -> DataFrame:
     """Predict every row of a stream, then learn from it, each by the model of its key.
 
-    The answer has the job's key, time and target, `mean`, `lower` and `upper`, and the flags `learnt` (the target was
-    there and the model has learnt from it), `late` and `missing` (an input was missing, so there is no prediction). It
-    must be written in append mode.
+    The answer has the job's key, time and target, `mean`, `low` and `high`, and `flags`: the words of a fleet, such as
+    "late", "missing" (no target) and "carried" (an input was blank). It must be written in append mode.
 
     Within a micro-batch rows are taken in the order of their times. A row that is older than the last one of its key
     is late: it is predicted by what the model knows now, and not learnt from. With `wait`, rows are held back until the
@@ -38,7 +37,7 @@ def predict_stream(
         states: what a backfill or another stream of the same job has learned, to start from.
         wait: how long to hold rows back, such as "10 minutes"; None: not at all.
     """
-    schema.checked(frame, job)
+    job = schema.checked(frame, job)
     if not frame.isStreaming:
         raise ValueError("frame must be a streaming DataFrame, from spark.readStream; for a static one use backfill")
     if wait is not None:
@@ -97,7 +96,7 @@ class Follower(StatefulProcessor):
     def _followed(self, number: int, rows: pd.DataFrame) -> pd.DataFrame:
         kept = kept_by(self.job)
         bucket = open_bucket(self.job, number, self.bucket.get(), kept)
-        answers = bucket.follow(rows)
+        answers = bucket.answers(rows)
         self.bucket.update(tuple(kept.store(number, bucket)))
         return answers
 
@@ -112,12 +111,13 @@ class PatientFollower(Follower):
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Predict and learn from what the watermark has passed, and keep the rest."""
-        new = pd.concat(rows)[["key", "time", "x", "y"]]
-        yield from self._released(key[0], pd.concat((self._held(), new)), timerValues.getCurrentWatermarkInMs())
+        new = pd.concat(rows).drop(columns="bucket", errors="ignore")
+        yield from self._released(key[0], pd.concat((*self._held(), new)), timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002
         """Do the same when the watermark has passed the first of the rows held back and none has come."""
-        yield from self._released(key[0], self._held(), timerValues.getCurrentWatermarkInMs())
+        for held in self._held():
+            yield from self._released(key[0], held, timerValues.getCurrentWatermarkInMs())
 
     def _released(self, number: int, rows: pd.DataFrame, watermark: int) -> Iterator[pd.DataFrame]:
         milliseconds = rows["time"] // 1000
@@ -130,13 +130,13 @@ class PatientFollower(Follower):
         if passed.any():
             yield self._followed(number, rows[passed])
 
-    def _held(self) -> pd.DataFrame:
+    def _held(self) -> list[pd.DataFrame]:
+        """The rows held back, as one frame; none where there are none."""
         stored = self.waiting.get()
         if stored is None:
-            return pd.DataFrame({"key": [], "time": [], "x": [], "y": []}).astype({"time": "int64", "y": "float64"})
+            return []
         with pa.ipc.open_stream(bytes(stored[0])) as reader:
-            frame: pd.DataFrame = reader.read_pandas()
-        return frame
+            return [reader.read_pandas()]
 
     def _hold(self, rows: pd.DataFrame) -> None:
         if rows.empty:

@@ -27,7 +27,12 @@ from driftgp.stream.stacks import Stack, words_of
 VERSION = 3
 _ENVELOPE = Envelope("stream", b"\x89drstrm\n", VERSION)
 _ARRAY = "array"  # key of a dict that stands for an array in the header
-_KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "u1": np.dtype("u1"), "b1": np.dtype("bool")}
+_KINDS: dict[str, np.dtype[Any]] = {
+    "f8": np.dtype("<f8"),
+    "u8": np.dtype("<u8"),
+    "u1": np.dtype("u1"),
+    "b1": np.dtype("bool"),
+}
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 # How files of earlier versions begin: of a model and its state, a fleet, a run, an estimator.
 _EARLIER = (b"\x89driftgp", b"\x89drfleet", b"\x89driftrn", b"\x89drestim")
