@@ -42,6 +42,7 @@ from driftgp.rivals.loops import only_if
 
 _SHAKE = 1e-4
 _JITTERS = (1e-3, 1e-2, 1e-1)
+_LEAST = 1e-6  # added by GPyTorch where nothing else is, in single precision
 _SINGLE = float(np.finfo(np.float32).eps)  # the published runs were in single precision, where C has no factor sooner
 
 
@@ -221,7 +222,7 @@ class ReferenceOSGP(Rival):
     def _conditioned(self, state: ReferenceState, U: Array, X: Array, y: Array, w: Array) -> ReferenceState:
         """The posterior at U of the past, and of samples that the past may know already."""
         h, past = state.hyperparameters, state.past
-        K = self._gram(h, U)
+        K = h.kernel(U, U) + _LEAST * jnp.eye(self.inducing)  # without the jitter, here
         T = jnp.linalg.solve(past.K, h.kernel(past.U, U))  # M×M
         C = _factorised(_precision(h, U, X, w) + T.T @ past.C @ T)
         c = h.kernel(U, X) @ (w * y) / h.noise[0] + T.T @ (past.mean + past.C @ jnp.linalg.solve(past.K, past.mean))

@@ -86,9 +86,9 @@ def forecasts(layout: TreeLayout, rival: Any, words: np.ndarray, X: np.ndarray) 
 
 def run(layout: TreeLayout, rival: Any, words: np.ndarray, *rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Words after some rows, X, y and elapsed, and their forecasts, N×3P; with X_next too, those of its rows."""
-    program, count = (follow, lead)[len(rows) - 3], len(rows[0])
-    after, made = call(program, layout, rival, words, *map(padded, rows), count)
-    return after, made[:count]
+    X, y, elapsed, *more = map(padded, rows)
+    after, made = call(follow, layout, rival, words, X, y, elapsed, more[0] if more else None, len(rows[0]))
+    return after, made[: len(rows[0])]
 
 
 # ---- the programs ----------------------------------------------------------------------------------------------------
@@ -115,27 +115,16 @@ def look(layout: TreeLayout, rival: Any, words: Array, X: Array, count: int) -> 
 
 @Program
 def follow(
-    layout: TreeLayout, rival: Any, words: Array, X: Array, y: Array, elapsed: Array, count: int
+    layout: TreeLayout, rival: Any, words: Array, X: Array, y: Array, elapsed: Array, X_next: Array | None, count: int
 ) -> tuple[Array, Array]:
-    """Forecast each of the first `count` rows before learning from it: the last words, and the forecasts."""
+    """Learn from each of the first `count` rows: the last words, and forecasts.
+
+    A forecast is of the row before it is learned from or, where `X_next` is given, of its row after that.
+    """
 
     def turn(state: Any, i: Array) -> tuple[Any, Array]:
-        made = _forecast(rival, state, X[i])
-        return rival.step(state, X[i], y[i], elapsed[i]), made
-
-    state, made = _rows(turn, layout.unpack(words), X, count)
-    return layout.pack(state), made
-
-
-@Program
-def lead(
-    layout: TreeLayout, rival: Any, words: Array, X: Array, y: Array, elapsed: Array, X_next: Array, count: int
-) -> tuple[Array, Array]:
-    """Learn from each of the first `count` rows, then forecast that of `X_next`."""
-
-    def turn(state: Any, i: Array) -> tuple[Any, Array]:
-        state = rival.step(state, X[i], y[i], elapsed[i])
-        return state, _forecast(rival, state, X_next[i])
+        after = rival.step(state, X[i], y[i], elapsed[i])
+        return after, _forecast(rival, state, X[i]) if X_next is None else _forecast(rival, after, X_next[i])
 
     state, made = _rows(turn, layout.unpack(words), X, count)
     return layout.pack(state), made
