@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from driftgp import Fleet, Forecaster, Online, cli, prequential, recommended
-from driftgp.online import LateLabels
 from tests.test_hardening import interrupted
 
 RNG = np.random.default_rng(3)
@@ -76,18 +75,15 @@ class ByKeys(Entry):
 
 class Late(Entry):
     def __init__(self) -> None:
-        self.late = LateLabels(Online(effort="low"))
+        self.online = Online(effort="low")
 
     def take(self, begin: int, end: int) -> None:
         for i in range(begin, end):
-            if i:
-                self.late.predict(i, X[i])
-                self.late.learn(i, Y[i])
-            else:
-                self.late.online.update(X[i], Y[i])
+            self.online.predict(X[i], id=i)
+            self.online.update(y=Y[i], id=i)
 
     def said(self, at: int) -> bytes:
-        return self.late.online.predict(X[at]).records.tobytes()
+        return self.online.predict(X[at]).records.tobytes()
 
 
 class Ahead(Entry):
@@ -138,8 +134,9 @@ BAD: dict[type[Entry], dict[str, Call]] = {
         "no numbers": lambda e: e.fleet.update([0], [["x", "y"]], [1.0]),
     },
     Late: {
-        "an infinite input": lambda e: e.late.predict("odd", [INF, 0.0]),
-        "time that runs back": lambda e: e.late.predict("odd", X[0], elapsed=-1.0),
+        "an infinite input": lambda e: e.online.predict([INF, 0.0], id="odd"),
+        "an id that is none": lambda e: e.online.predict(X[0], id=1.5),
+        "a label of nothing": lambda e: e.online.update(y=1.0, id="odd"),
     },
     Ahead: {
         "an infinite target": lambda e: e.forecaster.update([1.0, INF], DAYS[:2], known=np.ones(5)),
@@ -158,8 +155,6 @@ def moments() -> list[Any]:
 @pytest.mark.parametrize(("kind", "what", "before"), moments())
 def test_a_refused_call_changes_nothing_at_any_moment(kind, what, before):
     """Neither before the first row, nor while the model is not yet chosen, nor later: what comes after is the same."""
-    if kind is Late and before == 0:
-        before = 1  # there is nothing to predict with before
     one, other = deepcopy(grown(kind, before)), deepcopy(grown(kind, before))
     with pytest.raises((ValueError, TypeError)):
         BAD[kind][what](one)
@@ -170,14 +165,15 @@ def test_a_refused_call_changes_nothing_at_any_moment(kind, what, before):
 
 
 def test_an_input_whose_label_is_refused_still_waits():
-    late = deepcopy(grown(Late, 30)).late
-    late.predict("a", X[30])
-    before = late.online.to_bytes()
+    online = deepcopy(grown(Late, 30)).online
+    online.predict(X[30], id="a")
+    before = online.to_bytes()
     with pytest.raises(ValueError, match="y must"):
-        late.learn("a", INF)
-    assert late.pending == 1
-    assert late.online.to_bytes() == before
-    assert late.learn("a", Y[30])
+        online.update(y=INF, id="a")
+    assert online.pending == 1
+    assert online.to_bytes() == before
+    online.update(y=Y[30], id="a")
+    assert online.pending == 0
 
 
 def test_a_refused_run_leaves_output_and_checkpoint_as_they_were(tmp_path: Path):

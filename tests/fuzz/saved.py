@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from driftgp.runner import read_checkpoint
 
 from driftgp import AGP, Online, checkpoint
 from driftgp.fleet import Fleet
 from driftgp.forecasting import Forecaster
+from driftgp.runs import read_checkpoint
 from tests.fuzz import files
 from tests.fuzz.states import FLOATS, WHOLES, _leaves, _put, go_on
 
@@ -35,7 +35,7 @@ VALUES: tuple[Any, ...] = (
     1e308,
     float("nan"), float("inf"), -float("inf"), [0] * 10, [[]], {"is": "AGP"}, "é" * 300, [None] * 10**5, [[]] * 10**5,
 )  # fmt: skip
-FORMS = {"frame": struct.Struct("<8sHIQ"), "bundle": struct.Struct("<8sHI")}
+FRAME = struct.Struct("<8sHIQ")
 
 
 def a_frame(rows: int) -> list[dict[str, Any]]:
@@ -62,8 +62,8 @@ def originals() -> dict[str, list[bytes]]:
     forecasters[2].update(Y[:20], known=np.ones((22, 1)))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("table.csv").write_bytes(files.CSV)
-        for name, more in (("one", ()), ("many", ("--group", "key", "--horizon", "3", "--lags", "2"))):
-            code, said = files.run("table.csv", "--target", "y", "--warmup", "5", *more, "--checkpoint", name)
+        for name, more in (("one", ()), ("many", ("--key", "key", "--horizon", "3", "--lags", "2"))):
+            code, said = files.run("table.csv", "--target", "y", *more, "--checkpoint", name)
             assert code == 0, said
         runs = [Path(name).read_bytes() for name in ("one", "many")]
     return {
@@ -78,12 +78,11 @@ def originals() -> dict[str, list[bytes]]:
 # ---- what is changed -------------------------------------------------------------------------------------------------
 
 
-def change(rng: np.random.Generator, data: bytes, form: str) -> bytes:
+def change(rng: np.random.Generator, data: bytes) -> bytes:
     """Change a header or a payload, and seal it anew."""
-    frame = FORMS[form]
-    fields = frame.unpack_from(data)
-    end = frame.size + fields[2]
-    text, payload = zlib.decompress(data[frame.size : end]), data[end:-32]
+    fields = FRAME.unpack_from(data)
+    end = FRAME.size + fields[2]
+    text, payload = zlib.decompress(data[FRAME.size : end]), data[end:-32]
     kind = rng.integers(0, 6)
     if kind <= 2:
         header = json.loads(text)
@@ -101,8 +100,7 @@ def change(rng: np.random.Generator, data: bytes, form: str) -> bytes:
     else:
         payload = files.change(rng, payload)
     packed = zlib.compress(text, int(rng.choice([1, 9])))
-    rest = (len(payload),) if form == "frame" else ()
-    body = frame.pack(fields[0], fields[1], len(packed), *rest) + packed + payload
+    body = FRAME.pack(fields[0], fields[1], len(packed), len(payload)) + packed + payload
     return body + hashlib.sha256(body).digest()
 
 
@@ -133,7 +131,7 @@ def repacked(rng: np.random.Generator, payload: bytes) -> bytes:
 def online(data: bytes) -> None:
     taken = Online.from_bytes(data)
     repr(taken)
-    if taken._intake.columns is None:
+    if taken.begun and not taken._streams.named:
         go_on(taken.model, taken.state)
         D, P = taken.state.layout.inputs, taken.state.layout.columns
         targets = np.full((5, P), 0.5) if taken.state.layout.outputs is not None else np.full(5, 0.5)
@@ -147,10 +145,16 @@ def bare(data: bytes) -> None:
 
 
 def fleet(data: bytes) -> None:
-    taken = Fleet.from_bytes(None, data)
-    for key in taken.keys[:3]:
-        go_on(taken.model, taken.state(key))
+    taken = Fleet.from_bytes(data)
+    states_go_on(taken)
     taken.to_bytes()
+
+
+def states_go_on(taken: Online | Fleet) -> None:
+    for series in list(taken._streams.series.values())[:3]:
+        if series.seat is not None:
+            state = series.seat.stack.state(series.seat.slot)
+            go_on(state.model, state)
 
 
 def forecaster(data: bytes) -> None:
@@ -163,9 +167,7 @@ def forecaster(data: bytes) -> None:
 
 
 def a_run(data: bytes) -> None:
-    for lane in read_checkpoint(data).lanes.values():
-        if lane.state is not None:
-            go_on(lane.state.model, lane.state)
+    states_go_on(read_checkpoint(data).stream)
 
 
 KINDS: dict[str, Callable[[bytes], None]] = {
@@ -207,7 +209,7 @@ def case(rng: np.random.Generator) -> str:
 def read(kind: str, rng: np.random.Generator) -> str:
     """Change a file of this kind, and read it."""
     data = originals()[kind][rng.integers(len(originals()[kind]))]
-    changed, outcome = change(rng, data, "bundle" if kind == "run" else "frame"), [f"{kind}: refused"]
+    changed, outcome = change(rng, data), [f"{kind}: refused"]
 
     def work() -> None:
         with contextlib.suppress(ValueError):
