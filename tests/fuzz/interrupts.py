@@ -67,8 +67,11 @@ def digest(*parts: bytes) -> bytes:
 
 def whole(online: Online) -> bytes:
     """All that a stream knows, in short."""
-    buffer = b"" if online._buffer is None else b"".join(array.tobytes() for array in online._buffer.rows)
-    return digest(online.state.record.tobytes(), buffer, repr(online._intake).encode(), repr(online._plan).encode())
+    series = online._streams.series[None]
+    kept = () if series.buffer is None or not series.buffer.count else series.buffer.rows.arrays
+    buffer = b"".join(array.tobytes() for array in kept)
+    known = repr((series.clock, series.categories, series.choice)).encode()
+    return digest(online.state.record.tobytes(), buffer, known)
 
 
 @cache
