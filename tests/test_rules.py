@@ -75,10 +75,9 @@ def test_one_stamp_of_2099_is_harmless(place, size):
     """Before ten steps are known no time can be doubted; ten rows running that are much too late then put it right."""
     given = rows()
     given[place] = {**given[place], "at": datetime(2099, 1, 1)}
-    stream, made = online(), []
-    for i in range(0, N, size):
-        made.append(stream.evaluate(given[i : i + size]))
-    late = [i for i, remark in enumerate(sum(map(flags, made), [])) if "late" in remark]
+    stream = online()
+    remarks = [remark for i in range(0, N, size) for remark in flags(stream.evaluate(given[i : i + size]))]
+    late = [i for i, remark in enumerate(remarks) if "late" in remark]
     assert len(late) <= (20 if place < 10 else 0), late
     assert stream._streams.series[None].learned == N - len(late)
     clock = stream._streams.series[None].clock
@@ -92,7 +91,7 @@ def test_a_long_pause_is_believed_once_a_second_row_confirms_it(size):
     for row in given[40:]:
         row["at"] += timedelta(days=365 * 3)
     stream = online()
-    remarks = sum((flags(stream.evaluate(given[i : i + size])) for i in range(0, N, size)), [])
+    remarks = [remark for i in range(0, N, size) for remark in flags(stream.evaluate(given[i : i + size]))]
     assert [i for i, remark in enumerate(remarks) if remark] == [40]
     assert "jump" in remarks[40]
 
@@ -187,9 +186,7 @@ def test_a_blank_input_is_carried_skipped_or_refused():
     unlabelled[30]["y"] = None
     np.testing.assert_array_equal(skipped.mean, online().evaluate(unlabelled).mean)
     stream = online(missing="refuse")
-    with pytest.raises(
-        ValueError, match="column 'x' must not be blank, since missing is 'refuse'; row 30 has none"
-    ):
+    with pytest.raises(ValueError, match="column 'x' must not be blank, since missing is 'refuse'; row 30 has none"):
         stream.evaluate(given)
     assert stream.to_bytes() == online(missing="refuse").to_bytes()
 

@@ -475,7 +475,10 @@ class Series:
             "queue": queue,
             "issued": [_words(made) for made in self.issued],
             "done": self.done,
-            "waiting": [[name, *row[:4], _words(row.issued), row.generation] for name, row in self.waiting.items()],
+            "waiting": [
+                [name, *row[:4], _words(row.issued if row.generation == self.generation else None), row.generation]
+                for name, row in self.waiting.items()
+            ],
         }
 
     def restore(self, stored: dict[str, Any], seat: Seat | None) -> None:
