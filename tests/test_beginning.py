@@ -5,10 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
-from driftgp.beginning import FIRST, Default, Plan
 
 from driftgp import AGP, Online
 from driftgp.defaults import recommended
+from driftgp.stream.begin import FIRST, Choice, Default
+from driftgp.stream.series import Series
 from driftgp.wrappers import CarryForward, Standardize
 
 RNG = np.random.default_rng(3)
@@ -27,7 +28,7 @@ class ByCount:
     first, gaps = ENOUGH, True
 
     def plan(self, X, y):
-        return Plan(model(8 if len(X) < ENOUGH else 12))
+        return Choice(model(8 if len(X) < ENOUGH else 12))
 
     def meanwhile(self, X, y):
         return self.plan(X, y)
@@ -35,12 +36,12 @@ class ByCount:
 
 class Always(ByCount):
     def plan(self, X, y):
-        return Plan(model(8))
+        return Choice(model(8))
 
 
 class Warmed(ByCount):
     def plan(self, X, y):
-        return Plan(model(8), warmup=10)
+        return Choice(model(8), warmup=10)
 
 
 def bits(online):
@@ -109,7 +110,7 @@ def test_what_was_predicted_of_each_row_is_the_same_at_once_and_one_by_one():
 
 def test_a_model_that_stays_the_right_one_is_not_started_again(monkeypatch):
     online = at_once(Always(), X[:10], Y[:10])
-    monkeypatch.delattr(Plan, "start")
+    monkeypatch.delattr(Series, "_replayed")
     online.update(X[10:], Y[10:])
 
 
@@ -162,15 +163,16 @@ def test_the_rows_that_are_kept_are_never_more_than_choose_the_model():
     online = Online(ByCount())
     for x, y in zip(X[: ENOUGH - 1], Y, strict=False):
         online.update(x, y)
-    assert online._buffer is not None
-    assert online._buffer.count == ENOUGH - 1
+    buffer = online._streams.series[None].buffer
+    assert buffer is not None
+    assert buffer.count == ENOUGH - 1
     online.update(X[ENOUGH], Y[ENOUGH])
-    assert online._buffer is None
+    assert online._streams.series[None].buffer is None
 
 
 def test_the_default_is_recommended_for_as_many_rows_as_the_longest_window_holds():
     assert Default().first == FIRST == 400
-    assert Default().plan(X, Y) == Plan(recommended(X, Y), 0)
+    assert Default().plan(X, Y) == Choice(recommended(X, Y), 0)
     online = Online()
     online.update(X[0], Y[0])
     assert online.model == recommended(X[:0], Y[:0])

@@ -1,6 +1,6 @@
 """Prequential evaluation: predict each sample before learning from it, and score what was predicted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +69,8 @@ def prequential(
     """
     every = checks.whole("every", every, 1)
     online = Online(model, state)
+    if not hasattr(X, "columns") and np.ndim(X) == 1 and not (len(X) and isinstance(X[0], Mapping)):
+        raise ValueError(f"X must have shape N×D, one row per sample; got shape {np.shape(X)}")
     if watch is None:
         prediction = online.evaluate(X, y, elapsed)
         return Run(prediction, online.state, None)

@@ -177,7 +177,7 @@ def warn_of_units(X: np.ndarray, y: np.ndarray) -> None:
         return
     for name, values in (("inputs", X), ("targets", y.reshape(len(y), -1))):
         known = values[np.isfinite(values).all(axis=1)]
-        if len(known) == 0:
+        if known.size == 0:
             continue
         size, spread = np.sqrt(np.mean(known**2, axis=0)).max(), known.std(axis=0)
         small = spread[spread > 0.0].min(initial=np.inf) if len(known) >= _ENOUGH else np.inf

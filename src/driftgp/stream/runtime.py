@@ -18,7 +18,7 @@ from driftgp.predictions import Prediction, joined
 from driftgp.stream.begin import Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
-from driftgp.stream.plan import Categories, Encoder, Plan, listed
+from driftgp.stream.plan import Categories, Encoder, Plan, example, listed
 from driftgp.stream.series import Job, Part, Rows, Series, Work
 from driftgp.stream.settings import Settings
 from driftgp.stream.stacks import Stack, Stacks
@@ -184,8 +184,8 @@ class Streams:
         column = table.columns[name]
         if column.kind not in ("times", "numbers"):
             raise ValueError(
-                f"column {name!r} must hold times or numbers, since it is the time; it holds {column.kind}. Parse it "
-                f"first, such as with pandas.to_datetime"
+                f"column {name!r} must hold times or numbers, since it is the time; it holds {column.kind}, such as "
+                f"{example(column)!r}. Parse it first, such as with pandas.to_datetime"
             )
         return column
 

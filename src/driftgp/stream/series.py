@@ -364,9 +364,10 @@ class Series:
         self.categories = categories
 
     def _meanwhile(self, encoder: Encoder) -> Choice:
-        return self.owner.start.meanwhile(
+        choice = self.owner.start.meanwhile(
             np.zeros((0, encoder.width)), self.owner.plain_targets(np.zeros((0, self.owner.P)))
         )
+        return choice._replace(warmup=0)  # there is no batch yet: rows are learned one after another
 
     def _replayed(self, choice: Choice, encoder: Encoder, rows: Rows | None, step: float | None = None) -> Step:
         """Have a model at work that has rows behind it: warmed up on the first, and taught the others in order."""
@@ -384,7 +385,7 @@ class Series:
                 places = np.arange(len(X)) - h
                 places[:h] = -1 if cold else len(X) + np.arange(min(h, len(X)))
                 yield Work(seat, X, rest.y, elapsed, np.concatenate([X[h:], X[-h:]])[: len(X)], issued, places)
-        self._adopt(choice, encoder, seat)
+        self._adopt(choice._replace(warmup=count), encoder, seat)
 
     def _started(self, choice: Choice, encoder: Encoder, rows: Rows | None) -> Seat:
         layout = Layout(encoder.width, self.owner.outputs, self.owner.start.gaps)

@@ -25,17 +25,19 @@ class Stack:
         """A slot, whose record is all zeros."""
         if not self._free:
             size = len(self.records)
-            larger = np.zeros(2 * size, self.records.dtype)
+            larger = np.zeros(max(2 * size, _FIRST), self.records.dtype)
             words_of(larger)[:size] = words_of(self.records)
             self.records = larger
-            self._free = list(range(2 * size - 1, size - 1, -1))
+            self._free = list(range(len(larger) - 1, size - 1, -1))
         slot = self._free.pop()
         words_of(self.records)[slot] = 0
         return slot
 
     def release(self, slot: int) -> None:
-        """Give a slot back."""
+        """Give a slot back; once nobody has one, the memory is given back too."""
         self._free.append(slot)
+        if len(self._free) == len(self.records):
+            self.records, self._free = self.records[:0].copy(), []
 
     def record(self, slot: int) -> np.ndarray:
         """The record in a slot, of shape (), the same memory until another series comes."""
@@ -85,4 +87,4 @@ class Stacks:
 
 def words_of(records: np.ndarray) -> np.ndarray:
     """Records as rows of whole numbers, the same memory: NumPy copies these sooner than nested records."""
-    return records.view(np.uint64).reshape(len(records), -1)
+    return records.view(np.uint64).reshape(len(records), records.dtype.itemsize // 8)
