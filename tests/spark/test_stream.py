@@ -72,7 +72,7 @@ def test_a_stream_starts_from_the_states_of_a_backfill(spark, folder, tmp_path):
     np.testing.assert_array_equal(folder.stream(states=states)["mean"], whole["mean"].tail(2 * KEYS))
     further = in_order(backfill(static(spark, *hours(3, 4)), JOB, states=states).predictions.toPandas())
     np.testing.assert_array_equal(further["mean"], whole["mean"].tail(2 * KEYS))
-    with pytest.raises(ValueError, match=r"states: column 'fleet' of bucket .* model.inducing is 8 there and 7 here"):
+    with pytest.raises(ValueError, match=r"states: column 'fleet' of bucket .*model.inducing is 8 there and 7 here"):
         predict_stream(spark.readStream.schema(SCHEMA).parquet(str(tmp_path)), OTHER, states=states)
     with pytest.raises(ValueError, match=r"states: .* no column 'fleet'"):
         backfill(static(spark, *hours(3)), JOB, states=states.drop("fleet"))
@@ -105,7 +105,7 @@ def test_another_model_is_refused_and_the_checkpoint_still_serves_its_own(folder
     folder.stream()
     before = folder.states()
     folder.land(*hours(1))
-    with pytest.raises(StreamingQueryException, match=r"bucket [01] .* model.inducing is 8 there and 7 here"):
+    with pytest.raises(StreamingQueryException, match=r"bucket [01] .*model.inducing is 8 there and 7 here"):
         folder.stream(OTHER)
     assert folder.states() == before
     assert len(folder.stream()) == 2 * KEYS
