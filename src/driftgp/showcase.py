@@ -41,7 +41,7 @@ class Shown(NamedTuple):
 def bikes(report: Report | None = None, rows: int | None = None) -> Shown:
     """Predict the bikes of each hour from the weather, the calendar and the hours before; of the first rows, or of all.
 
-    >>> shown = bikes(rows=800)
+    >>> shown = bikes(rows=1000)
     >>> [line.method for line in shown.found.lines]
     ['driftgp', 'seasonal naive', 'persistence']
     """

@@ -72,7 +72,7 @@ def test_a_stream_starts_from_the_states_of_a_backfill(spark, folder, tmp_path):
     np.testing.assert_array_equal(folder.stream(states=states)["mean"], whole["mean"].tail(2 * KEYS))
     further = in_order(backfill(static(spark, *hours(3, 4)), JOB, states=states).predictions.toPandas())
     np.testing.assert_array_equal(further["mean"], whole["mean"].tail(2 * KEYS))
-    with pytest.raises(ValueError, match=r"states: column 'fleet' of bucket .* model.inducing is 8 there and 7 here"):
+    with pytest.raises(ValueError, match=r"states: column 'fleet' of bucket .*model.inducing is 8 there and 7 here"):
         predict_stream(spark.readStream.schema(SCHEMA).parquet(str(tmp_path)), OTHER, states=states)
     with pytest.raises(ValueError, match=r"states: .* no column 'fleet'"):
         backfill(static(spark, *hours(3)), JOB, states=states.drop("fleet"))
@@ -89,7 +89,7 @@ def test_late_rows_are_predicted_flagged_and_not_learnt_from(folder, spark):
     np.testing.assert_array_equal(predictions["mean"][~late], in_order(on_time.predictions.toPandas())["mean"])
     for mine, other in zip(folder.states(), on_time.states.orderBy("bucket").collect(), strict=True):
         one, two = (Fleet.from_bytes(bytes(row["fleet"]), MODEL) for row in (mine, other))
-        assert all(one.state(key).record.tobytes() == two.state(key).record.tobytes() for key in two.keys)
+        assert [one.state(key).samples for key in two.keys] == [two.state(key).samples for key in two.keys]
 
 
 def test_a_stream_that_waits_puts_rows_in_order_however_they_arrive(folder, spark):
@@ -105,7 +105,7 @@ def test_another_model_is_refused_and_the_checkpoint_still_serves_its_own(folder
     folder.stream()
     before = folder.states()
     folder.land(*hours(1))
-    with pytest.raises(StreamingQueryException, match=r"bucket [01] .* model.inducing is 8 there and 7 here"):
+    with pytest.raises(StreamingQueryException, match=r"bucket [01] .*model.inducing is 8 there and 7 here"):
         folder.stream(OTHER)
     assert folder.states() == before
     assert len(folder.stream()) == 2 * KEYS
