@@ -17,10 +17,10 @@ COMMANDS = {
     "streams/kin40k_10k.csv.gz": "--target y",
     "streams/air_quality_hourly.csv.gz": "--target co_gt --features "
     "pt08_s1_co,pt08_s2_nmhc,pt08_s3_nox,pt08_s4_no2,pt08_s5_o3,t,rh,ah",
-    "streams/appliances_energy_10min.csv.gz": f"--target Appliances --lags 3 --seasonal-lags 144 --features {CLIMATE}",
-    "streams/metro_traffic_hourly.csv.gz": "--target traffic_volume --lags 3 --seasonal-lags 24,168 --calendar "
+    "streams/appliances_energy_10min.csv.gz": f"--target Appliances --lags 1,2,3,144 --features {CLIMATE}",
+    "streams/metro_traffic_hourly.csv.gz": "--target traffic_volume --lags 1,2,3,24,168 --calendar "
     "--features temp,clouds_all",
-    "bike_sharing_hour.csv.gz": "--target cnt --lags 3 --seasonal-lags 24,168 --calendar "
+    "bike_sharing_hour.csv.gz": "--target cnt --lags 1,2,3,24,168 --calendar "
     "--features temp,hum,windspeed,holiday,workingday",
 }
 

@@ -102,7 +102,7 @@ def _bytes(name: str, size: Size, together: Fleet, rounds: int) -> list[Row]:
     data = together.to_bytes()
     runs: dict[tuple[str, str], Run] = {
         (name, "to bytes"): lambda: timed(len(together), together.to_bytes),
-        (name, "from bytes"): lambda: timed(len(together), lambda: Fleet.from_bytes(together.model, data)),
+        (name, "from bytes"): lambda: timed(len(together), lambda: Fleet.from_bytes(data)),
     }
     return rows_of(in_turn(runs, min(rounds, 3)), size, stored=len(data) / len(together))
 
@@ -117,7 +117,7 @@ def stored(size: list[int], keys: int) -> list[Row]:
     listed = np.repeat(np.arange(keys), len(y))
     noise = np.random.default_rng(0).normal(0.0, 0.01, (keys, *X.shape))
     together.update(listed, (X + noise).reshape(-1, chosen.D), np.tile(y, keys))
-    size_of = len(together.to_bytes(start=False)) / keys
+    size_of = len(together.to_bytes()) / keys
     whole = together.state(0).record.nbytes
     row = {"name": "default", "how": "to_bytes", "M": chosen.M, "T": chosen.T, "D": chosen.D}
     return [row | {"stored": size_of, "bytes": int(whole)}]

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from driftgp.adapters import Settings
+from driftgp.adapters import Configured, Settings
 from driftgp.defaults import recommended
 from driftgp.kernels import SE
 from driftgp.online import Online
@@ -45,10 +45,15 @@ def test_no_adapter_imports_jax(adapter):
     assert imported(f"import driftgp.{adapter}", "jax equinox optax") == set()
 
 
-def test_without_settings_the_model_is_the_default_and_learns_from_its_first_row():
-    plan = Settings().plan(X, Y)
-    assert plan.model == recommended(X, Y)
-    assert plan.warmup == 0
+@pytest.mark.parametrize("settings", [{}, {"effort": "low", "support": "real", "lags": [2, 7], "horizon": 2}])
+def test_without_settings_of_an_agp_it_is_online(settings):
+    class Estimator(Configured):
+        pass
+
+    assert repr(Estimator(**settings)._online()) == repr(Online(**settings))
+    assert Estimator(**settings)._online().settings == Online(**settings).settings
+    assert Estimator(**settings)._start() is None
+    assert Estimator(window=20)._start() == Settings(window=20)
 
 
 def test_settings_reach_one_agp_in_the_wrappers_of_the_default():
@@ -147,7 +152,7 @@ def test_an_estimator_goes_on_from_its_file(tmp_path, library, settings):
     assert go_on(back, slice(50, 88)) == go_on(model, slice(50, 88))
     data = (tmp_path / "model.gp").read_bytes()
     (tmp_path / "model.gp").write_bytes(data[:-40] + b"x" + data[-39:])
-    with pytest.raises(ValueError, match=r"model\.gp: estimator is damaged: its checksum"):
+    with pytest.raises(ValueError, match=r"model\.gp: stream is damaged: its checksum"):
         module.AGPRegressor.load(tmp_path / "model.gp")
 
 

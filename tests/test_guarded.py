@@ -6,7 +6,6 @@ import pytest
 from driftgp import FastAGP, Online, recommended
 from driftgp.kernels import SE
 from driftgp.members import LastKMean
-from driftgp.online import LateLabels
 from driftgp.wrappers import Guarded, Standardize
 
 pytestmark = pytest.mark.usefixtures("each_engine")
@@ -74,11 +73,10 @@ def test_forecasts_issued_before_a_jump_move_the_past_once():
     level = Guarded(Standardize(model().model, adapt=0.999))
     y = np.where(np.arange(400) < 150, Y, Y + 1000.0)
     online = Online(level, level.init(X[:60], y[:60]))
-    late = LateLabels(online)
     for row in range(60, 190):
-        late.predict(row, X[row])
+        online.predict(X[row], id=row)
         if row >= 70:
-            late.learn(row - 10, y[row - 10])
+            online.update(y=y[row - 10], id=row - 10)
     assert (online.state.moves, online.state.restarts) == (1, 0)
 
 

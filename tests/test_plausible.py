@@ -121,14 +121,15 @@ def test_a_machine_that_is_on_and_off_in_turn_is_forecast_within_its_range(off, 
 
 def test_a_flag_that_returns_after_a_thousand_rows_of_exact_targets_costs_nothing():
     rng = np.random.default_rng(1)
-    t = np.arange(2000)
-    wave = 1.0 + np.sin(t * 2.0 * np.pi / 24.0)
-    parts = np.stack([rng.poisson(20.0 * wave), rng.poisson(80.0 * wave)], 1).astype(float)
+    t = np.arange(3000)
+    angle = t * 2.0 * np.pi / 24.0
+    parts = np.stack([rng.poisson(size * (1.0 + np.sin(angle))) for size in (20.0, 80.0)], 1).astype(float)
     y = parts.sum(1)
     flag = ((t % 1500 < 30) & (t > 100)).astype(float)
-    X = np.column_stack([parts, flag, np.append(0.0, y[:-1]), wave])
+    X = np.column_stack([parts, flag, np.append(0.0, y[:-1]), np.sin(angle), np.cos(angle)])
+    X, y = X[:1600], y[:1600]
     _, said = judged(X, y)
-    assert np.abs(said.mean - y)[1500:1530].max() < 20.0
+    assert np.abs(said.mean - y)[1500:1530].max() < 30.0
     low, high = said.interval(0.95)
     assert (high - low)[1500:1530].max() < 2.0 * np.ptp(y)
 
@@ -154,15 +155,13 @@ def test_bursts_do_not_make_a_model_start_anew_again_and_again():
 
 def test_ends_of_intervals_are_in_order_on_a_constant_and_wide_again_after_it():
     rng = np.random.default_rng(3)
-    y = rng.normal(size=1500)
-    y[200:1200] = 0.0
-    online = Online(effort="low")
-    said = online.evaluate(rng.normal(size=(1500, 1)), y)
+    y = np.append(np.zeros(1000), rng.normal(size=500))
+    said = Online(effort="low").evaluate(rng.normal(size=(1500, 1)), y)
     low, high = said.interval(0.95)
     median = said.quantile(0.5)
     assert (low <= median).all()
     assert (median <= high).all()
-    assert np.mean(((low <= y) & (y <= high))[1220:]) > 0.85
+    assert np.mean(((low <= y) & (y <= high))[1100:]) > 0.9
 
 
 # ---- causes ----------------------------------------------------------------------------------------------------------

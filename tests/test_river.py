@@ -9,6 +9,7 @@ import pytest
 from river import checks, compose, datasets, drift, evaluate, linear_model, metrics, preprocessing
 
 from driftgp.defaults import recommended
+from driftgp.online import Online
 from driftgp.river import AGPRegressor, FanForecaster
 
 CHECKS = list(checks.yield_checks(AGPRegressor()))
@@ -52,7 +53,7 @@ def test_a_drift_detector_may_have_it_start_anew():
     assert restarts[0] > 200
 
 
-def test_a_feature_that_is_absent_keeps_its_last_value():
+def test_a_feature_that_is_absent_is_missing_and_keeps_its_last_value():
     model = AGPRegressor()
     for i in range(30):
         model.learn_one({"a": i % 3, "b": i % 5}, i % 3)
@@ -75,7 +76,7 @@ def test_every_sample_counts_though_features_come_one_after_another():
     model, knowing = AGPRegressor(), AGPRegressor()
     for i, x in enumerate(rows):
         model.learn_one(x, float(i % 3))
-        knowing.learn_one({"b": 0.0} | x, float(i % 3))
+        knowing.learn_one({"b": None} | x, float(i % 3))
     assert model.predict_one({"a": 1, "b": 2}) == knowing.predict_one({"a": 1, "b": 2})
 
 
@@ -110,9 +111,49 @@ def test_a_value_that_is_no_number_is_refused_and_what_was_learned_stays():
         model.learn_one({"a": i}, i)
     before = model.predict_one({"a": 3})
     for wrong in ("three", "3", np.inf):
-        with pytest.raises(ValueError, match="x must"):
-            model.learn_one({"a": wrong}, 3.0)
+        with pytest.raises(ValueError, match="column 'a' must hold"):
+            model.learn_one({"a": wrong, "new": 1.0}, 3.0)
     assert model.predict_one({"a": 3}) == before
+
+
+ROWS = [
+    {
+        "a": i % 7,
+        "b": None if i % 11 == 3 else float(i % 5),
+        "holiday": i % 6 == 0,
+        "sky": ["clear", "rain", None][i % 3],
+    }
+    for i in range(430)
+]
+TARGETS = [10.0 + 3.0 * np.sin(i / 5.0) + (i % 7) for i in range(430)]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"effort": "low"}, {"effort": "low", "support": "real", "lags": [2, 5], "horizon": 2}]
+)
+def test_it_is_online_to_the_last_bit_with_text_gaps_and_lags(settings):
+    model, online = AGPRegressor(**settings), Online(**settings)
+    for x, y in zip(ROWS, TARGETS, strict=True):
+        assert model.predict_one(x) == online.predict(x).mean.item()
+        model.learn_one(x, y)
+        online.update(x, y)
+    many = AGPRegressor(**settings)
+    many.learn_many(pd.DataFrame(ROWS), pd.Series(TARGETS))
+    assert many.predict_one(ROWS[0]) == model.predict_one(ROWS[0])
+
+
+def test_a_refused_sample_leaves_no_feature_behind():
+    model = AGPRegressor(effort="low")
+    model.learn_one({"a": 1.0}, 1.0)
+    with pytest.raises(ValueError, match="must"):
+        model.learn_one({"a": 1.0, "b": np.inf}, 1.0)
+    model.learn_one({"a": 2.0}, 2.0)
+    assert model._stream.inputs == ("a",)
+
+
+def test_effort_belongs_to_the_default():
+    with pytest.raises(ValueError, match="effort and support belong to the default model"):
+        AGPRegressor(window=50, effort="low")
 
 
 def test_gaps_in_a_frame_are_those_of_its_rows():

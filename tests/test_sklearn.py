@@ -84,6 +84,36 @@ def test_it_is_the_default_model_and_nothing_but_it(stream):
     np.testing.assert_array_equal(std, model.predict(state, X).std)
 
 
+@pytest.mark.parametrize("settings", [{"effort": "low"}, {"effort": "low", "support": "real", "lags": 2, "horizon": 3}])
+def test_it_is_online_to_the_last_bit_with_text_gaps_and_times(settings):
+    rng = np.random.default_rng(3)
+    N = 430
+    X = pd.DataFrame(
+        {
+            "a": np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N)),
+            "open": rng.random(N) < 0.5,
+            "sky": rng.choice(["clear", "rain", None], N),
+        },
+        pd.date_range("2024-01-01", periods=N, freq="h"),
+    )
+    y = pd.Series(5.0 + np.sin(np.arange(N) / 4.0), X.index)
+    y.iloc[17] = np.nan
+    streamed, online = AGPRegressor(**settings), Online(**settings)
+    for part in (slice(3), slice(3, 300), slice(300, N - 5)):
+        streamed.partial_fit(X[part], y[part])
+        online.update(X[part], y[part])
+        mean, std = streamed.predict(X[N - 5 :], return_std=True)
+        expected = online.predict(X[N - 5 :])
+        np.testing.assert_array_equal(mean, expected.mean)
+        np.testing.assert_array_equal(std, expected.std)
+    _, covariance = streamed.predict(X[N - 5 :], return_cov=True)
+    np.testing.assert_allclose(np.diag(covariance), std**2, rtol=1e-9)
+    batch = AGPRegressor(**settings).fit(X[20 : N - 5], y[20 : N - 5])
+    online = Online(**settings)
+    online.update(X[20 : N - 5], y[20 : N - 5])
+    np.testing.assert_array_equal(batch.predict(X[N - 5 :]), online.predict(X[N - 5 :]).mean)
+
+
 def test_with_settings_it_is_one_agp_that_warms_up_on_its_window(stream):
     X, y = stream
     estimator = AGPRegressor(inducing=5, window=32, learn_every=0, warmup_iterations=9).fit(X, y)

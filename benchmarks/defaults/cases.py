@@ -11,7 +11,6 @@ from benchmarks.defaults.streams import WARMUP, Stream, long_load, one_hot_load,
 from benchmarks.process import peak_bytes
 from driftgp import AGP, Online, prequential
 from driftgp.evaluate import coverage, mse
-from driftgp.online import LateLabels
 from driftgp.paper.settings import paper
 
 DELAY = 24  # rows from an input to its label
@@ -70,12 +69,12 @@ def _late(given: Stream, effort: str) -> dict[str, float]:
     known = WARMUP - DELAY + 1  # rows that have their labels when row 500 is predicted
     X, y = given.X[:known], given.y[:known]
     model = default(X, y, effort, horizon=DELAY)
-    service = LateLabels(Online(model, model.init(X, y)))
+    service = Online(model, model.init(X, y))
     squares, inside = [], []
     for row in range(known, len(given.y)):
         if row - DELAY >= known:
-            service.learn(row - DELAY, given.y[row - DELAY])
-        prediction = service.predict(row, given.X[row])
+            service.update(y=given.y[row - DELAY], id=row - DELAY)
+        prediction = service.predict(given.X[row], id=row)
         if row >= WARMUP:
             low, high = prediction.interval(0.95)
             squares.append((given.y[row] - prediction.mean[0]) ** 2)

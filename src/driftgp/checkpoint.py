@@ -1,27 +1,22 @@
-"""A model and its state as bytes, and back: small, checked, and bit for bit the same.
+"""A model and its state as bytes, and back: checked, and bit for bit the same.
 
-A checkpoint holds the model's settings, the essential part of the state, and the bits in which the rest differs from
-what follows from it (`essence.py`). On a machine whose arithmetic rounds differently (another processor, the other
-engine) those bits would not fit. A digest of the state tells; the state is then what is computed there, equal up to
-rounding.
+A checkpoint is a file like that of a stream (`driftgp.stream.store`): a header with the model's settings, and the whole
+record of the state. A state from outside passes `driftgp.gate`. Fields that do not follow from the others are computed
+anew, and `Restored.exact` says so.
 """
 
+import json
 import os
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import essence, gate
-from driftgp.envelope import Envelope, packed_numbers
-from driftgp.essence import Essence
 from driftgp.files import read_whole, write_atomically
-from driftgp.model import Layout, Model, State
-from driftgp.settings_json import model_of, portrait
+from driftgp.model import Model, State
+from driftgp.settings_json import model_of
+from driftgp.stream import store
 
-VERSION = 2
-MAGIC = b"\x89driftgp"
-_ENVELOPE = Envelope("checkpoint", MAGIC, VERSION)
+KIND = "checkpoint"
 
 
 class Restored(NamedTuple):
@@ -30,7 +25,7 @@ class Restored(NamedTuple):
     Attributes:
         state: with its model, `state.model`.
         extra: what was saved beside it; None if nothing was.
-        exact: whether the state is the saved one bit for bit. If not, this machine rounds differently.
+        exact: whether the state is the saved one bit for bit. If not, fields of it did not follow from the others.
 
     >>> from driftgp import AGP
     >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
@@ -61,22 +56,13 @@ def to_bytes(model: Model, state: State, extra: Any = None) -> bytes:
     if not isinstance(state, State):
         remedy = "write it with its own save(path)" if hasattr(state, "save") else "give what the model's init returned"
         raise ValueError(f"state must be a State of the model; got {type(state).__name__}: {remedy}")
-    parts = Essence(model, state.layout)
-    if state.record.dtype != parts.dtype:
+    if state.record.dtype != model.record_dtype(state.layout.inputs, state.layout.columns):
         raise ValueError(f"state must be one that this {type(model).__name__} was started with; its layout differs")
-    cut = parts.cut(state.record)
-    blocks = [packed_numbers(essence.to_bytes(words)) if words.any() else b"" for words in cut]
-    header = {
-        "layout": asdict(state.layout),
-        "model": portrait(model),
-        "blocks": [len(block) for block in blocks],
-        "bits": essence.digest_of(essence.words_of(state.record.reshape(1))),
-        "extra": extra,
-    }
     try:
-        return _ENVELOPE.seal(header, blocks, level=9)
+        beside = json.dumps(extra)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"extra must be something that JSON can hold; got {extra!r}") from error
+    return store.seal(KIND, store.state_to_json(State.own(model, state.layout, state.record)) | {"extra": beside})
 
 
 def from_bytes(model: Model | None, data: bytes) -> State:
@@ -108,18 +94,21 @@ def restore(model: Model | None, data: bytes) -> Restored:
     >>> restore(None, to_bytes(state.model, state, extra="row 17")).extra
     'row 17'
     """
-    header, payload = _open(data)
-    described, model = model is None, model_of("checkpoint", header["model"], model)
-    layout = _layout(header["layout"])
-    if described:
-        gate.believe("checkpoint", model, layout, len(data))
-    parts = Essence(model, layout)
+    return restored(store.opened(KIND, data), model)
+
+
+def restored(tree: dict[str, Any], model: Model | None) -> Restored:
+    """The same from what `driftgp.stream.store.opened` gave."""
     try:
-        essential, difference = _words(parts, header["blocks"], payload)
+        model_of(KIND, tree["model"], model)
+        (state,), extra = store.states_of(KIND, tree, model), json.loads(tree["extra"])
     except ValueError as error:
-        raise ValueError(f"checkpoint is damaged: {error}") from error
-    joined = parts.join(essential, difference, header["bits"])
-    return Restored(parts.state(joined.words), header["extra"], joined.exact)
+        text = str(error)
+        named = text.startswith((f"{KIND} ", "state "))
+        raise ValueError(text if named else f"checkpoint is damaged: {text}") from error
+    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"checkpoint is damaged: its header is not complete ({error})") from error
+    return Restored(state, extra, np.array_equal(store.words_of(state.record.reshape(1)), tree["records"]))
 
 
 def save(path: str | os.PathLike[str], model: Model, state: State, extra: Any = None) -> None:
@@ -177,39 +166,10 @@ def peek(data: bytes) -> dict[str, Any]:
     >>> sorted(peek(to_bytes(state.model, state)))
     ['extra', 'layout', 'model', 'version']
     """
-    header, _ = _open(data)
-    return {"version": VERSION, **{name: header[name] for name in ("model", "layout", "extra")}}
-
-
-# ---- bytes -----------------------------------------------------------------------------------------------------------
-
-
-def _words(parts: Essence, lengths: list[int], payload: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Essential and differing words out of the payload; an empty block is one of zeros."""
-    if len(lengths) != 2 or sum(lengths) != len(payload):
-        raise ValueError("its parts do not add up")
-    blocks = payload[: lengths[0]], payload[lengths[0] :]
-    sizes = parts.size, parts.rest
-    essential, difference = (
-        essence.from_bytes(essence.inflated(block, 8 * size), size)[0] if block else np.zeros(size, np.uint64)
-        for block, size in zip(blocks, sizes, strict=True)
-    )
-    return essential, difference
-
-
-def _open(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Header and payload, once the envelope is whole and the header has what a checkpoint's has."""
-    header, payload = _ENVELOPE.open(data)
-    if not {"layout", "model", "blocks", "bits", "extra"} <= set(header):
-        raise ValueError("checkpoint is damaged: its header is not complete")
-    blocks = header["blocks"]
-    if not isinstance(blocks, list) or not all(type(length) is int and length >= 0 for length in blocks):
-        raise ValueError("checkpoint is damaged: its header has no list of parts")
-    return header, bytes(payload)
-
-
-def _layout(stored: Any) -> Layout:
+    tree = store.opened(KIND, data)
     try:
-        return gate.layout_from(stored)
-    except ValueError as error:
-        raise ValueError(f"checkpoint is damaged: {error}") from error
+        return {"version": store.VERSION, **{name: tree[name] for name in ("model", "layout")}} | {
+            "extra": json.loads(tree["extra"])
+        }
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"checkpoint is damaged: its header is not complete ({error})") from error

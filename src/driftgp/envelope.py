@@ -40,6 +40,18 @@ def packed_numbers(data: bytes, level: int = 6) -> bytes:
     return small if len(data) <= _TIMES * len(small) + _NUMBERS else zlib.compress(data, 0)
 
 
+def inflated(block: bytes | memoryview, size: int) -> bytes:
+    """A compressed block of a known size; never more than that is unpacked."""
+    inflator = zlib.decompressobj()
+    try:
+        data = inflator.decompress(block, size + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if len(data) != size or not inflator.eof or inflator.unused_data:
+        raise ValueError("a part of it has the wrong size")
+    return data
+
+
 def packed_header(header: Any, rest: int, level: int = 6) -> bytes:
     """A header as compressed JSON; as it is where a reader of it and `rest` more bytes would not believe its length."""
     text = json.dumps(header, separators=(",", ":")).encode()

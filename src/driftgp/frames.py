@@ -310,6 +310,7 @@ def _microseconds(values: np.ndarray) -> np.ndarray:
 
 
 def numbers(column: Column, argument: str) -> np.ndarray:
+    """The values of a column of numbers; anything else is refused."""
     if column.kind != "numbers":
         shown = next((value for value in column.values if value is not None), None)
         raise ValueError(

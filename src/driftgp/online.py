@@ -19,7 +19,7 @@ from driftgp.stream.evaluation import with_rows
 from driftgp.stream.pending import Id
 from driftgp.stream.plan import Plan
 from driftgp.stream.quick import Quick, quick
-from driftgp.stream.runtime import Block, Streams
+from driftgp.stream.runtime import Block, Inputs, Streams
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Missing, Others, Settings, settings
 
@@ -192,6 +192,23 @@ class Online:
         names: tuple[str, ...] = () if self._at_work is None or self._series is None else self._series.encoder.names  # type: ignore[union-attr]
         return names
 
+    def inputs_of(self, X: Any, y: Any = None) -> Inputs:
+        """The inputs that a stream with these settings gives its model, as a matrix for any other one; nothing changes.
+
+        Args:
+            X: the rows of a series from its beginning, N×D, or a frame.
+            y: the target of each row; left out where the rows have it in `target`.
+
+        >>> rows = [{"sky": "rain" if day % 3 else "clear", "sales": 10.0 * day} for day in range(5)]
+        >>> found = Online(target="sales", features=["sky"], lags=2).inputs_of(rows)
+        >>> found.names
+        ('sky = clear', 'sky = rain', 'lag 1', 'lag 2')
+        >>> found.X[2].tolist()
+        [0.0, 1.0, 10.0, 0.0]
+        """
+        frames.same_index(X, y)
+        return self._streams.inputs_of(X, y)
+
     @property
     def _series(self) -> Series | None:
         return self._streams.series.get(None)
@@ -246,6 +263,18 @@ class Online:
             if id is not None:
                 pending.keep(self._streams, None, id, self._streams.read(x, learn=True), prediction)
             return prediction
+
+    def covariance(self, X: Any) -> np.ndarray:
+        """Joint covariance of new targets at the rows of X, N×N, or N×N×P; noise included. They must be one model's.
+
+        >>> online = Online()
+        >>> online.update([[0.0], [1.0]], [5.0, 6.0])
+        >>> online.covariance([[0.5], [0.6]]).shape
+        (2, 2)
+        """
+        with self.lock:
+            block = self._streams.read(X, learn=False)
+            return self.model.covariance(self.state, self._streams.ahead(block, None))
 
     def update(
         self,
@@ -419,10 +448,11 @@ class Online:
     @classmethod
     def from_bytes(cls, data: bytes, model: Model | Start | None = None) -> "Online":
         """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
-        if data[:8] == checkpoint.MAGIC:  # a model and its state
-            restored = checkpoint.restore(model if isinstance(model, Model) else None, data)
-            return cls(restored.state.model, restored.state)
-        return cls.of(store.from_bytes(_KIND, data, model).streams)
+        tree = store.opened((_KIND, checkpoint.KIND), data)
+        if tree["kind"] == checkpoint.KIND:  # a model and its state
+            state = checkpoint.restored(tree, model if isinstance(model, Model) else None).state
+            return cls(state.model, state)
+        return cls.of(store.from_tree(tree, model).streams)
 
     @classmethod
     def of(cls, streams: Streams) -> "Online":

@@ -26,6 +26,8 @@ _MEMORY = 4000.0
 _FIRST = 10
 # No target is farther out: the square of the length is a number.
 _FARTHEST = LARGEST**2
+# A range that is shorter is none: the square of its length would be 0.
+_SHORTEST = 1e-76
 
 
 class Span(View):
@@ -79,7 +81,7 @@ def limits(span: Span) -> Limits:
     [[-8.98], [17.99], [8.99]]
     """
     length = span.high - span.low
-    known = (span.count >= _FIRST) & (length > 0.0)
+    known = (span.count >= _FIRST) & (length > _SHORTEST)
     return Limits(
         np.where(known, span.low - length, -np.inf),
         np.where(known, span.high + length, np.inf),

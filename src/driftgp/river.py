@@ -6,28 +6,31 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import checks
-from driftgp.adapters import Configured, Settings
+from driftgp import frames
+from driftgp.adapters import Configured
 from driftgp.extras import needs
 from driftgp.forecasting import Forecaster
+from driftgp.frames import Column, Table
 from driftgp.online import Online
+from driftgp.stream.begin import FIRST
 
 with needs("driftgp.river", extra="river"):
     from river import base, proba, time_series, utils
 
-_GAP = float("nan")
+_NOTHING = {"no feature": 0.0}  # the row of a sample without features: a model has one input at least
+
+Columns = dict[Hashable, str]  # the features that have come so far, and the names of their columns
 
 
 class AGPRegressor(Configured, base.MiniBatchRegressor):
     """Sparse Gaussian process regression that follows a drifting stream, for river.
 
-    Without settings it is the default model: at first the one for a stream of which nothing is known, and after 400
-    samples `driftgp.defaults.recommended` for these.
+    Without settings it is `driftgp.Online()` on rows whose columns are sorted by name, and gives the same numbers.
+    Numbers, bools and text are taken; features and targets are seen in units of their own spread, which follow the
+    stream, so that no scaler is needed before it.
 
-    Features may appear and vanish. One that is absent, None or NaN keeps the value it had last, and counts as 0 before
-    it was ever seen. Where a new one appears, the model starts anew with one more input, from the last 400 samples.
-    Features and targets are seen in units of their own spread, which follow the stream, so that no scaler is needed
-    before it.
+    Features may appear and vanish. One that is absent, None or NaN is missing, and `Online` says what that means. Where
+    a new one appears, the stream starts anew with one more column, from the last 400 samples.
 
     >>> model = AGPRegressor()
     >>> for i in range(40):
@@ -40,127 +43,121 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
     """
 
     def _prepare(self) -> None:
-        settings = Settings.of(self)
-        settings.plan(np.zeros((0, 1)), np.zeros(0))  # refuses what is wrong
-        self._columns: dict[Hashable, int] = {}  # of the features, in their order
-        self._last = np.zeros(0)  # value in each
-        self._recent: deque[tuple[np.ndarray, float]] = deque(maxlen=settings.first)
-        self._online: Online | None = None
+        start = self._start()
+        if start is not None:
+            start.plan(np.zeros((0, 1)), np.zeros(0))  # refuses what is wrong
+        self._stream = self._online()
+        self._columns: Columns = {}
+        # what a stream with more columns starts from
+        self._recent: deque[tuple[dict[Hashable, Any], float]] = deque(maxlen=FIRST if start is None else start.first)
 
     # ---- one sample
 
     def learn_one(self, x: Mapping[Hashable, Any], y: float) -> None:
         """Learn from one sample, features x and target y; a target of NaN means that only time has passed."""
-        online = self._with_columns_for(x)
-        row = self._row(x)
-        online.update(row, y)
-        self._last = row
-        self._recent.append((row, y))
+        online, columns = self._ready_for(x)
+        online.update(_row(columns, x), y)
+        self._stream, self._columns = online, columns
+        self._recent.append((dict(x), y))
 
     def predict_one(self, x: Mapping[Hashable, Any], with_dist: bool = False) -> Any:
         """Mean of the target at x, or if `with_dist`, a normal distribution with the forecast's mean and variance.
 
         Features not learned from yet are passed over.
         """
-        online = self._online
-        if online is None:
-            return self._unlearned(x).predict_one(x, with_dist)
-        prediction = online.predict(self._row(x))
+        columns = self._columns if self._stream.begun else _with(self._columns, x)
+        prediction = self._stream.predict(_row(columns, x))
         mean = prediction.mean.item()
         if not with_dist:
             return mean
         gaussian: Any = proba.Gaussian
         return gaussian._from_state(n=1, m=mean, var=prediction.variance.item(), ddof=0)  # noqa: SLF001
 
-    def _row(self, x: Mapping[Hashable, Any]) -> np.ndarray:
-        """The values of a sample in the order of the columns; what is absent keeps the value that it had last."""
-        values = [_GAP if (value := x.get(feature)) is None else value for feature in self._columns]
-        row = checks.real("x", values or [0.0])  # a model has one input at least
-        return row if checks.surely_finite(row) else np.where(np.isnan(row), self._last, row)
-
     # ---- frames of samples
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a frame X (pandas, polars, …) and their targets y, one after another."""
-        frame = utils.dataframe.into_frame(X)
-        online = self._with_columns_for(frame.columns)
-        rows = self._rows(frame)
+        table = _table(X)
+        if not len(table):
+            return
+        online, columns = self._ready_for(table.columns)
         targets = np.asarray(utils.dataframe.into_series(y).to_numpy(), np.float64)
-        if len(rows):
-            online.update(rows, targets)
-            recent = slice(-Settings.of(self).first, None)
-            self._recent.extend(zip(rows[recent].copy(), targets[recent].tolist(), strict=True))
-            self._last = rows[-1].copy()
+        online.update(_completed(columns, table), targets)
+        self._stream, self._columns = online, columns
+        last = range(max(len(table) - (self._recent.maxlen or 0), 0), len(table))
+        samples = [{name: column.values[row] for name, column in table.columns.items()} for row in last]
+        self._recent.extend(zip(samples, targets[last.start :].tolist(), strict=True))
 
     def predict_many(self, X: Any) -> Any:
         """Mean of the target at the rows of a frame X, as a series of the same library."""
         frame = utils.dataframe.into_frame(X)
-        means = self._means(frame) if len(frame) else np.zeros(0)
+        table = _table(X)
+        columns = self._columns if self._stream.begun else _with(self._columns, table.columns)
+        means = self._stream.predict(_completed(columns, table)).mean if len(table) else np.zeros(0)
         return utils.dataframe.to_native_series(means, name=None, like=frame)
-
-    def _means(self, frame: Any) -> np.ndarray:
-        if self._online is None:
-            return self._unlearned(frame.columns)._means(frame)  # noqa: SLF001
-        return self._online.predict(self._rows(frame, carry=False)).mean
-
-    def _rows(self, frame: Any, *, carry: bool = True) -> np.ndarray:
-        """A frame's values in the columns of their features; what is absent keeps the value that it had last.
-
-        Args:
-            frame: its columns that have no place yet are passed over.
-            carry: whether a value lasts from row to row.
-        """
-        rows = np.tile(self._last, (len(frame), 1))
-        names = [name for name in frame.columns if name in self._columns]
-        values = utils.dataframe.to_numpy(frame.select(names)).astype(np.float64)
-        for place, column in zip((self._columns[name] for name in names), values.T, strict=True):
-            if carry and np.isnan(column).any():
-                last = np.maximum.accumulate(np.where(np.isnan(column), -1, np.arange(len(column))))
-                column = np.where(last < 0, np.nan, column[last])  # noqa: PLW2901
-            rows[:, place] = np.where(np.isnan(column), rows[:, place], column)
-        return rows
-
-    # ---- files
-
-    def _learned(self) -> tuple[Any, list[Online | None]]:
-        recent = [[row.tolist(), float(y)] for row, y in self._recent]
-        return {"features": list(self._columns), "last": self._last.tolist(), "recent": recent}, [self._online]
-
-    def _restore(self, fitted: Any, streams: list[Online]) -> None:
-        self._columns = {feature: place for place, feature in enumerate(fitted["features"])}
-        self._last = np.array(fitted["last"], np.float64)
-        self._recent.extend((np.array(row, np.float64), y) for row, y in fitted["recent"])
-        (online,) = streams
-        self._online = online if online.begun or self._columns else None
 
     # ---- features that appear
 
-    def _with_columns_for(self, features: Iterable[Hashable]) -> Online:
-        """The model at work, with a column for each of these features."""
-        new = [feature for feature in features if feature not in self._columns]
-        if new or self._online is None:
-            for feature in sorted(new, key=str):  # whichever order they come in
-                self._columns[feature] = len(self._columns)
-            self._online = self._begin()
-        return self._online
+    def _ready_for(self, features: Iterable[Hashable]) -> tuple[Online, Columns]:
+        """A stream with a column for each of these features: the one at work, or one that has learned recent samples."""
+        columns = _with(self._columns, features)
+        if len(columns) == len(self._columns):
+            return self._stream, columns
+        online = self._online()
+        if self._recent:
+            rows = [_row(columns, x) for x, _ in self._recent]
+            online.update(rows, np.array([y for _, y in self._recent], np.float64))
+        return online, columns
 
-    def _begin(self) -> Online:
-        """Start with a column for every feature, from the samples at hand."""
-        X = np.zeros((len(self._recent), max(len(self._columns), 1)))
-        for row, (x, _) in zip(X, self._recent, strict=True):
-            row[: x.size] = x
-        self._last = np.append(self._last, np.zeros(X.shape[1] - self._last.size))
-        y = np.array([y for _, y in self._recent], np.float64)
-        online = Online(Settings.of(self))
-        if len(X):
-            online.update(X, y)
-        return online
+    # ---- files
 
-    def _unlearned(self, features: Iterable[Hashable]) -> "AGPRegressor":
-        """What predicts before anything was learned."""
-        fresh: AGPRegressor = self.clone()
-        fresh._with_columns_for(features)
-        return fresh
+    def _learned(self) -> tuple[Any, Online]:
+        recent = [[[[feature, _plain(value)] for feature, value in x.items()], float(y)] for x, y in self._recent]
+        return {"columns": [[feature, name] for feature, name in self._columns.items()], "recent": recent}, self._stream
+
+    def _restore(self, fitted: Any, online: Online | None) -> None:
+        assert online is not None  # noqa: S101
+        self._stream = online
+        self._columns = {feature: str(name) for feature, name in fitted["columns"]}
+        self._recent.extend((dict(map(tuple, x)), float(y)) for x, y in fitted["recent"])
+
+
+def _with(columns: Columns, features: Iterable[Hashable]) -> Columns:
+    """The columns, and one more for each new feature."""
+    new = [feature for feature in features if feature not in columns]
+    if not new:
+        return columns
+    columns = dict(columns)
+    for feature in sorted(new, key=str):  # whichever order they come in
+        name = str(feature)
+        columns[feature] = repr(feature) if name in columns.values() else name
+    return columns
+
+
+def _row(columns: Columns, x: Mapping[Hashable, Any]) -> dict[str, Any]:
+    """A sample with all columns; what is absent is missing."""
+    return {name: x.get(feature) for feature, name in columns.items()} or _NOTHING
+
+
+def _table(X: Any) -> Table:
+    table = frames.table(X)
+    if table is None or table.single:
+        raise ValueError(f"X must be a frame; got {type(X).__name__}")
+    return table
+
+
+def _completed(columns: Columns, table: Table) -> Table:
+    """Samples with all columns; what is absent is missing."""
+    nothing = np.full(len(table), np.nan)
+    found = {
+        name: table.columns.get(str(feature), Column(name, "numbers", nothing)) for feature, name in columns.items()
+    }
+    found = found or {name: Column(name, "numbers", np.zeros(len(table))) for name in _NOTHING}
+    return Table(found, single=False, beside=table.beside, source=table.source)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class FanForecaster(time_series.base.Forecaster):

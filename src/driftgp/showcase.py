@@ -10,10 +10,6 @@ from driftgp import plots
 from driftgp.comparison import OURS, Backtest, backtest
 from driftgp.comparison.contest import Report
 from driftgp.data import bike_sharing_stream
-from driftgp.frames import Column, Table
-from driftgp.stream.begin import Default
-from driftgp.stream.runtime import Streams
-from driftgp.stream.settings import settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,16 +45,21 @@ def bikes(report: Report | None = None, rows: int | None = None) -> Shown:
     >>> [line.method for line in shown.found.lines]
     ['driftgp', 'seasonal naive', 'persistence']
     """
-    names = (*WEATHER, *KNOWN)
-    stream = bike_sharing_stream(features=names)
+    stream = bike_sharing_stream(features=(*WEATHER, *KNOWN))
     assert stream.times is not None  # noqa: S101 (hours have times)
-    columns = {name: Column(name, "numbers", values) for name, values in zip(names, stream.X.T, strict=True)}
-    columns["hour"] = Column("hour", "times", stream.times.astype("datetime64[us]").astype(np.float64))
-    columns["bikes"] = Column("bikes", "numbers", stream.y)
-    said = settings(target="bikes", time="hour", features=names, lags=LAGS, calendar=True)
-    streams = Streams(said, Default())
-    block = streams.of_table(Table(columns, single=False), learn=True)
-    _, X = streams.inputs(block, streams.targets(block, None))
-    X, y, times = X[WEEK:][:rows], stream.y[WEEK:][:rows], stream.times[WEEK:][:rows]
-    found = backtest(X, y, methods=METHODS, warmup=WARMUP, season=WEEK, report=report)
-    return Shown(found, times[WARMUP:], y[WARMUP:])
+    X, y, times = stream.X[:rows], stream.y[:rows], stream.times[:rows]
+    names = ("time", "bikes", *WEATHER, *KNOWN)
+    hours = zip(times.astype("datetime64[s]").tolist(), y.tolist(), X.tolist(), strict=True)
+    found = backtest(
+        [dict(zip(names, (hour, bikes, *values), strict=True)) for hour, bikes, values in hours],
+        methods=METHODS,
+        warmup=WARMUP,
+        season=WEEK,
+        report=report,
+        target="bikes",
+        time="time",
+        known=KNOWN,
+        lags=LAGS,
+        calendar=True,
+    )
+    return Shown(found, times[found.warmup :], y[found.warmup :])

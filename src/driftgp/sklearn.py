@@ -5,22 +5,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp.adapters import Configured, Settings
+from driftgp.adapters import Configured
 from driftgp.extras import needs
 from driftgp.online import Online
 
 with needs("driftgp.sklearn", extra="sklearn"):
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-    from sklearn.utils import check_random_state
+    from sklearn.utils import check_array, check_consistent_length, check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
 
 
 class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Sparse Gaussian process regression that follows a drifting stream, for scikit-learn.
 
-    Without settings it is the default model, `driftgp.defaults.recommended` for the first rows. The order of the rows
-    is their order in time: of two rows the later one counts more, and what left the window counts no more. `fit` starts
-    anew, `partial_fit` goes on.
+    Without settings it is `driftgp.Online()`, and gives the same numbers. The order of the rows is their order in time:
+    of two rows the later one counts more. `fit` starts anew, `partial_fit` goes on. Inputs may be missing (NaN). Frames
+    may have text and a DatetimeIndex, as in `Online`. In `partial_fit` a target may be NaN: only time has passed.
 
     >>> import numpy as np
     >>> X = np.linspace(0, 1, 80)[:, None]
@@ -41,9 +41,7 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Start anew, and learn from the rows of X (N×D) and their targets y (N, or N×P) one after another."""
-        X, y = self._checked(X, y, reset=True)
-        self.online_ = Online(Settings.of(self))
-        self.online_.warm(X, y)
+        self.online_ = self._begun(*self._checked(X, y, reset=True, gaps=False))
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -52,9 +50,9 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
         The first call begins a stream of which nothing is known.
         """
         begins = not hasattr(self, "online_")
-        X, y = self._checked(X, y, reset=begins)
+        X, y = self._checked(X, y, reset=begins, gaps=True)
         if begins:
-            self.online_ = Online(Settings.of(self))
+            self.online_ = self._online()
         self.online_.update(X, y)
         return self
 
@@ -71,11 +69,11 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "return_cov must be False where return_std is True: the diagonal of one is the other squared"
             )
         check_is_fitted(self)
-        rows: np.ndarray = validate_data(self, X, reset=False, dtype=np.float64)
+        rows = self._rows(X, reset=False)
         prediction = self.online_.predict(rows)
         if return_std:
             return prediction.mean, prediction.std
-        return (prediction.mean, self._covariance(rows)) if return_cov else prediction.mean
+        return (prediction.mean, self.online_.covariance(rows)) if return_cov else prediction.mean
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw new targets at the rows of X together, N×n_samples, or N×P×n_samples.
@@ -90,20 +88,42 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
         outputs = [random.multivariate_normal(m, C, n_samples).T for m, C in zip(mean.T, covariance.T, strict=True)]
         return np.stack(outputs, axis=1)
 
-    def _learned(self) -> tuple[Any, list[Online]]:
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may give it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _learned(self) -> tuple[Any, Online]:
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        return {"features": self.n_features_in_, "names": None if names is None else list(names)}, [self.online_]
+        return {"features": self.n_features_in_, "names": None if names is None else list(names)}, self.online_
 
-    def _restore(self, fitted: Any, streams: list[Online]) -> None:
-        (self.online_,) = streams
+    def _restore(self, fitted: Any, online: Online | None) -> None:
+        assert online is not None  # noqa: S101
+        self.online_ = online
         self.n_features_in_ = int(fitted["features"])
         if fitted["names"] is not None:
             self.feature_names_in_ = np.array(fitted["names"], object)
 
-    def _covariance(self, rows: np.ndarray) -> np.ndarray:
-        return self.online_.model.covariance(self.online_.state, rows)
+    def _checked(self, X: Any, y: Any, *, reset: bool, gaps: bool) -> tuple[Any, np.ndarray]:
+        if y is None:
+            validate_data(self, X, y, reset=reset, skip_check_array=True)  # says that there must be targets
+        rows = self._rows(X, reset=reset)
+        y = check_array(
+            y,
+            ensure_2d=False,
+            dtype=np.float64,
+            ensure_all_finite="allow-nan" if gaps else True,
+            input_name="y",
+            estimator=self,
+        )
+        check_consistent_length(X, y)
+        return rows, y
 
-    def _checked(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        checked = validate_data(self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True)
-        return checked[0], np.asarray(checked[1], np.float64)
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        """Rows as `Online` takes them: a frame as it is, anything else as an array."""
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")

@@ -4,10 +4,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from driftgp.adapters import Configured, Settings
+from driftgp.adapters import Configured
 from driftgp.extras import needs
 from driftgp.online import Online
-from driftgp.predictions import Gaussian, Mixture, Prediction
+from driftgp.predictions import Forecast, Gaussian, Mixture, Prediction
 
 with needs("driftgp.skpro", extra="skpro"):
     import pandas as pd
@@ -18,9 +18,9 @@ with needs("driftgp.skpro", extra="skpro"):
 class AGPRegressor(Configured, BaseProbaRegressor):
     """Sparse Gaussian process regression that follows a drifting stream, for skpro.
 
-    Without settings it is the default model, `driftgp.defaults.recommended` for the first rows. The order of the rows
-    is their order in time. `fit` starts anew, `update` goes on, and predictions are the model's own distributions of
-    new targets, noise included, with calibrated intervals.
+    Without settings it is `driftgp.Online()`, and gives the same numbers. The order of the rows is their order in time.
+    `fit` starts anew, `update` goes on, and predictions are the model's own distributions of new targets, noise
+    included, with calibrated intervals. Inputs may be missing, and may be text.
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -40,33 +40,34 @@ class AGPRegressor(Configured, BaseProbaRegressor):
         "authors": "The driftgp developers",
         "capability:update": True,
         "capability:multioutput": True,
-        "capability:missing": False,
+        "capability:missing": True,
         "X_inner_mtype": "pd_DataFrame_Table",
         "y_inner_mtype": "pd_DataFrame_Table",
     }
 
     def _fit(self, X: pd.DataFrame, y: pd.DataFrame) -> Self:
-        self.online_ = Online(Settings.of(self))
-        self.online_.warm(_values(X), _values(y))
+        self.online_ = self._begun(_named(X), y.to_numpy(np.float64))
         return self
 
     def _update(self, X: pd.DataFrame, y: pd.DataFrame) -> Self:
-        self.online_.update(_values(X), _values(y))
+        self.online_.update(_named(X), y.to_numpy(np.float64))
         return self
 
     def _predict_proba(self, X: pd.DataFrame) -> "Predicted":
-        law = self.online_.predict(_values(X)).law
+        prediction = self.online_.predict(_named(X))
+        law = prediction.law if isinstance(prediction, Forecast) else prediction
         return Predicted(law, index=X.index, columns=self._get_columns(method="predict"))
 
-    def _learned(self) -> tuple[Any, list[Online]]:
+    def _learned(self) -> tuple[Any, Online]:
         self.check_is_fitted()
         names = [list(map(str, self._X_metadata["feature_names"])), list(map(str, self._y_metadata["feature_names"]))]
-        return names, [self.online_]
+        return names, self.online_
 
-    def _restore(self, fitted: Any, streams: list[Online]) -> None:
+    def _restore(self, fitted: Any, online: Online | None) -> None:
         inputs, outputs = (pd.DataFrame(np.zeros((2, len(names))), columns=names) for names in fitted)
         self.fit(inputs, outputs)  # skpro takes note of the names
-        (self.online_,) = streams
+        assert online is not None  # noqa: S101
+        self.online_ = online
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:  # noqa: ARG003
@@ -143,5 +144,6 @@ class Predicted(BaseDistribution):
         ]
 
 
-def _values(frame: pd.DataFrame) -> np.ndarray:
-    return frame.to_numpy(np.float64)
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose columns are called by text."""
+    return frame.rename(columns=str)

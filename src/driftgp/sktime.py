@@ -114,26 +114,30 @@ class FanForecaster(BaseForecaster):
             "dated": self._dated,
             "waiting": [y.tolist(), X.to_numpy(np.float64).tolist()],
         }
-        stream = self.forecaster_.to_bytes()
-        files.save(path, type(self), files.Stored({"season": self.season}, fitted, [stream]))
+        stream = np.frombuffer(self.forecaster_.to_bytes(), np.uint8)
+        files.save(path, type(self), files.Stored({"season": self.season}, fitted, stream))
         return None
 
     @classmethod
     def load(cls, path: Any) -> Self:
         """The forecaster that `save(path, "driftgp")` wrote, which goes on where that one was."""
         stored = files.load(path, cls)
-        fitted, (data,) = stored.fitted, stored.streams
-        forecaster = cls(**stored.settings)
+        fitted = stored.fitted
+        with files.damage(path):
+            forecaster = cls(**stored.settings)
+            forecaster._recall(fitted, Forecaster.from_bytes(stored.stream.tobytes()))
+        return forecaster
+
+    def _recall(self, fitted: dict[str, Any], forecaster: Forecaster) -> None:
         # sktime takes note of the horizon, the index and the columns
         end, columns = _last(fitted, 2), fitted["columns"]
         X = pd.DataFrame(0.0, end, columns) if columns else None
-        forecaster.fit(pd.Series(0.0, end, name=fitted["name"]), X=X, fh=fitted["steps"])
+        self.fit(pd.Series(0.0, end, name=fitted["name"]), X=X, fh=fitted["steps"])
         y, rows = fitted["waiting"]
         index = _last(fitted, len(y))
-        forecaster._waiting = pd.Series(y, index, np.float64), pd.DataFrame(rows, index, columns, np.float64)
-        forecaster._dated = bool(fitted["dated"])
-        forecaster.forecaster_ = Forecaster.from_bytes(data)
-        return forecaster
+        self._waiting = pd.Series(y, index, np.float64), pd.DataFrame(rows, index, columns, np.float64)
+        self._dated = bool(fitted["dated"])
+        self.forecaster_ = forecaster
 
     # ---- rows in, fans out
 

@@ -11,7 +11,6 @@ import numpy as np
 from driftgp import Online, checkpoint, prequential, recommended
 from driftgp.fleet import Fleet
 from driftgp.model import Model
-from driftgp.online import LateLabels
 from tests.catalogue import CATALOGUE
 from tests.fuzz.states import EFFORTS, MODELS
 
@@ -55,8 +54,7 @@ class Session:
         self.online = Online(self.model, self.model.init(X, X[:, 0]))
         self.fleet = Fleet(self.model)
         self.fleet.update(["a", "b"], X[:2], X[:2, 0])
-        self.late = LateLabels(self.online, most=3)
-        self.keys = 0
+        self.ids = 0
 
     def x(self, *rows: int) -> Any:
         sane = not self.default
@@ -94,7 +92,6 @@ class Session:
         self.online = twins[self.rng.integers(2)]
         again = checkpoint.from_bytes(None, data)
         assert again.record.tobytes() == self.online.state.record.tobytes(), "a copy differs"
-        self.late.online = self.online
 
     def fleet_update(self) -> None:
         self.fleet.update(["a", "b", "a"], self.x(3), self.y(3))
@@ -102,12 +99,13 @@ class Session:
 
     def fleet_comes_and_goes(self) -> None:
         self.fleet.admit(self.fleet.evict(["a"]))
-        self.fleet = Fleet.from_bytes(self.model, self.fleet.to_bytes())
+        self.fleet = Fleet.from_bytes(self.fleet.to_bytes(), self.model)
 
     def late_labels(self) -> None:
-        self.keys += 1
-        sound(self.late.predict(self.keys, self.x()))
-        self.late.learn(self.rng.integers(1, self.keys + 1).item(), self.y())
+        self.ids += 1
+        sound(self.online.predict(self.x(), id=self.ids))
+        if self.rng.random() < 0.7:
+            self.online.update(y=self.y(), id=self.ids)
 
     def whole_stream(self) -> None:
         state = self.online.state

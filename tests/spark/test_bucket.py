@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from driftgp.essence import Essence
 from pyspark import cloudpickle
 
 from driftgp import AGP, FastAGP
-from driftgp.essence import Essence
 from driftgp.fleet import Fleet
 from driftgp.spark import Job
 from driftgp.spark.bucket import Bucket, Kept, Stored

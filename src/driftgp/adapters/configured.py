@@ -1,14 +1,18 @@
 """The settings of an adapter as arguments: written once, since each library reads them off `__init__`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Self
 
 from driftgp.adapters import files
 from driftgp.adapters.settings import Settings
+from driftgp.defaults import Effort, Support
 from driftgp.kernels import Kernel
 from driftgp.online import Online
+from driftgp.stream import store
+
+_OF_THE_STREAM = ("effort", "support", "lags", "horizon")
 
 
 class Configured:
@@ -31,11 +35,16 @@ class Configured:
         prior: float | None = None,
         warmup_iterations: int | None = None,
         standardize: bool = True,
+        effort: Effort = "medium",
+        support: Support = "auto",
+        lags: int | Iterable[int] = 0,
+        horizon: int = 1,
     ) -> None:
         """Keep the settings; they are checked when a model is made of them.
 
-        Without any, the model is `driftgp.recommended` for the first 400 rows. With any, it is one AGP in the
-        same wrappers, and what is left out is as in the default. It warms up on as many rows as its window holds.
+        Without any of those up to `standardize`, it is `driftgp.Online(effort=…, support=…, lags=…, horizon=…)`. With any,
+        the model is one AGP in the wrappers of the default, and what is left out is as in the default. It warms up on as
+        many rows as its window holds.
 
         Args:
             kernel: an expression such as "linear + matern32", or a kernel with its starting parameters; linear +
@@ -48,6 +57,10 @@ class Configured:
             prior: standard deviation of each log parameter around its starting value, inf for no prior; 3.
             warmup_iterations: gradient steps in the warm-up; 200.
             standardize: see features and targets in units of their own spread, which follow the stream.
+            effort: of the default model, as in `Online`: "low", "medium" or "high".
+            support: of its targets: "auto", "real", "positive" or (low, high).
+            lags: past targets that are inputs too: how many, or how many steps back each of them is.
+            horizon: rows from a forecast to the last row whose target is known.
         """
         self.kernel = kernel
         self.noise = noise
@@ -58,41 +71,61 @@ class Configured:
         self.prior = prior
         self.warmup_iterations = warmup_iterations
         self.standardize = standardize
+        self.effort = effort
+        self.support = support
+        self.lags = lags
+        self.horizon = horizon
         super().__init__()
         self._prepare()
 
     def _prepare(self) -> None:
         """What else an adapter has to set up."""
 
+    # ---- the stream
+
+    def _start(self) -> Settings | None:
+        """How the stream starts: with an AGP of these settings; None for the default."""
+        settings = Settings.of(self)
+        return None if settings == Settings() else settings
+
+    def _online(self) -> Online:
+        """A stream before its first row."""
+        return Online(self._start(), **{name: getattr(self, name) for name in _OF_THE_STREAM})
+
+    def _begun(self, X: Any, y: Any) -> Online:
+        """A stream that has learned from a batch: row by row, after the warm-up of a model with settings."""
+        online = self._online()
+        if self._start() is None:
+            online.update(X, y)
+        else:
+            online.warm(X, y)
+        return online
+
     # ---- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write settings and all that was learned to the file at `path`, without pickle; any process can `load` it."""
-        fitted, streams = self._learned()
-        names = (field.name for field in fields(Settings))
+        fitted, online = self._learned()
+        names = (*(field.name for field in fields(Settings)), *_OF_THE_STREAM)
         settings = {name: getattr(self, name) for name in names}
-        files.save(path, type(self), files.Stored(settings, fitted, files.bytes_of(*streams)))
+        stream = None if online is None else {"kind": "online", **store.to_tree(online.streams)}
+        files.save(path, type(self), files.Stored(settings, fitted, stream))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The estimator that `save` wrote to `path`, which goes on where that one was."""
         stored = files.load(path, cls)
-        try:
+        with files.damage(path):
             estimator = cls(**stored.settings)
-            settings = Settings.of(estimator)
-            estimator._restore(stored.fitted, [_stream(data, settings) for data in stored.streams])
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise ValueError(f"{path}: estimator is damaged: it holds what no estimator could ({error})") from error
+            stream = stored.stream
+            online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()).streams)
+            estimator._restore(stored.fitted, online)
         return estimator
 
-    def _learned(self) -> tuple[Any, Sequence[Online | None]]:
-        """What JSON holds of what was learned, and the streams."""
+    def _learned(self) -> tuple[Any, Online | None]:
+        """What JSON holds of what was learned, and the stream."""
         raise NotImplementedError
 
-    def _restore(self, fitted: Any, streams: list[Online]) -> None:
+    def _restore(self, fitted: Any, online: Online | None) -> None:
         """Take back what `_learned` gave."""
         raise NotImplementedError
-
-
-def _stream(data: bytes, settings: Settings) -> Online:
-    return Online.from_bytes(data, settings) if data else Online(settings)

@@ -10,13 +10,15 @@ from driftgp.agp import AGP
 from driftgp.defaults import LEARNING, kernel, sizes, wrapped
 from driftgp.expressions import parse_kernel
 from driftgp.kernels import Kernel
-from driftgp.stream.begin import FIRST, Choice, Default
+from driftgp.stream.begin import FIRST, Choice
 from driftgp.wrappers import Calibrated, CarryForward, Guarded
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of an adapter, as the user gave them: see `Configured`. They say how an `Online` starts.
+    """Settings of an adapter that describe an AGP, as the user gave them: see `Configured`.
+
+    With any of them, they say how an `Online` starts.
 
     >>> from types import SimpleNamespace
     >>> Settings.of(SimpleNamespace(window=50, verbose=True)).window
@@ -51,12 +53,10 @@ class Settings:
 
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The model for a stream of which nothing is known."""
-        return Default().meanwhile(X, y) if self == Settings() else self.plan(X, y)
+        return self.plan(X, y)
 
     def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
-        """The default model, or an AGP with these settings in the same wrappers, for a stream that begins so."""
-        if self == Settings():
-            return Default().plan(X, y)
+        """An AGP with these settings in the wrappers of the default, for a stream that begins so."""
         model = self._agp(X.shape[1], y)
         T = model.window or 0
         return Choice(wrapped(model, T) if self.standardize else CarryForward(Guarded(Calibrated(model))), warmup=T)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from driftgp.cli.options import (
     Columns,
     Decimal,
     Delimiter,
+    Effort,
     Encoding,
     Holidays,
     Horizon,
@@ -35,7 +37,7 @@ from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from driftgp.comparison import Backtest
-    from driftgp.runs.inputs import Inputs
+    from driftgp.runs.inputs import Whole
 
 COLUMNS = (
     Column("method", "method"),
@@ -58,6 +60,7 @@ def compare(
     lags: Lags = None,
     calendar: Calendar = None,
     holidays: Holidays = None,
+    effort: Effort = None,
     malformed: Malformed = None,
     time: Time = None,
     horizon: Horizon = None,
@@ -96,38 +99,50 @@ def compare(
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
     from driftgp.comparison import METHODS, backtest
     from driftgp.runs import settings_from
-    from driftgp.runs.inputs import read_inputs
-    from driftgp.season import season_of, usual_step
+    from driftgp.runs.inputs import read_whole
 
     settings = settings_from(given)
     with settings.open(file) as table:
-        read = read_inputs(settings, table, most=rows, complain=console.remark)
+        read = read_whole(settings, table, most=rows, complain=console.remark)
     for remark in read.remarks:
         console.remark(remark)
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
-    with console.progress(len(METHODS if names is None else names) + 1, "comparing") as report:
+    stream = {field: getattr(read.settings, field) for field in _OF_THE_STREAM}
+    with (
+        console.progress(len(METHODS if names is None else names) + 1, "comparing") as report,
+        warnings.catch_warnings(record=True) as said,
+    ):
+        warnings.simplefilter("always", UserWarning)
         found = backtest(
-            read.X,
-            read.y,
-            methods=names,
-            warmup=warmup or 1,
-            horizon=settings.horizon,
-            season=season or season_of(usual_step(read.at / 1e6) if read.dated else None),
-            refit=refit,
-            report=report,
+            read.table, methods=names, warmup=warmup or 1, season=season, refit=refit, report=report, **stream
         )
+    for text in dict.fromkeys(str(warning.message) for warning in said):
+        console.remark(text)
     if as_json:
-        print(json.dumps(found.to_json() | {"inputs": list(read.names)}, indent=2, allow_nan=False))
+        print(json.dumps(found.to_json(), indent=2, allow_nan=False))
     else:
-        _show(found, settings.target, read, refit)
+        _show(found, settings.target, read.settings.effort, refit)
     if plot is not None:
         from driftgp import plots
         from driftgp.plots_comparison import backtest_figure
 
-        plots.save(backtest_figure(found, _axis(read)[-len(found.errors["driftgp"]) :], settings.target), plot)
+        plots.save(backtest_figure(found, _axis(read)[found.warmup :], settings.target), plot)
         console.remark(f"wrote {plot}")
 
 
+_OF_THE_STREAM = (
+    "target",
+    "time",
+    "features",
+    "known",
+    "others",
+    "lags",
+    "calendar",
+    "holidays",
+    "horizon",
+    "effort",
+    "support",
+)
 _SETTINGS = frozenset(
     (
         "target",
@@ -137,6 +152,7 @@ _SETTINGS = frozenset(
         "lags",
         "calendar",
         "holidays",
+        "effort",
         "malformed",
         "time",
         "horizon",
@@ -149,12 +165,12 @@ _SETTINGS = frozenset(
 )
 
 
-def _show(found: Backtest, target: str, read: Inputs, refit: int) -> None:
+def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
     ahead = "one row" if found.horizon == 1 else f"{found.horizon} rows"
     console.print_table(
         COLUMNS,
         [line._asdict() | {"chance": _chance(line.p)} for line in found.lines],
-        title=f"{target}, {ahead} ahead: {found.rows} rows, {len(read.names)} inputs",
+        title=f"{target}, {ahead} ahead: {found.rows} rows, {len(found.inputs)} inputs, {effort} effort",
         caption="p: how often chance alone makes squared errors differ so much from driftgp's\n"
         f"µs/row: CPU time to predict and learn; Ridge and LightGBM refitted every {refit} rows",
     )
@@ -167,8 +183,11 @@ def _chance(p: float) -> str | None:
     return None if p != p else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _axis(read: Inputs) -> Any:
+def _axis(read: Whole) -> Any:
     """Times for the picture, where there are dates; else the numbers of the rows."""
     import numpy as np
 
-    return read.wall.astype("datetime64[us]").astype("datetime64[s]") if read.dated else np.arange(len(read.y))
+    column = None if read.settings.time is None else read.table.columns[read.settings.time]
+    if column is None or column.kind != "times":
+        return np.arange(len(read.table))
+    return column.clock.astype("datetime64[us]").astype("datetime64[s]")

@@ -1,18 +1,23 @@
 """Every method on the same rows with the same inputs, one after the other."""
 
-import time
+import time as clock
+import warnings
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from driftgp import checks
 from driftgp.comparison.methods import METHODS
 from driftgp.comparison.result import OURS, Backtest, Line
 from driftgp.comparison.significance import difference
 from driftgp.comparison.trial import Forecasts, Trial
+from driftgp.defaults import Effort, Support
 from driftgp.evaluate import coverage, crps
-from driftgp.model import checked_batch
+from driftgp.online import Online
+from driftgp.season import DAY, usual_step
+from driftgp.stream.naive import Season, find_seasons
+from driftgp.stream.settings import Others
 
 WARMUP, REFIT = 500, 168
 FEWEST = 50  # rows to score
@@ -21,20 +26,31 @@ Report = Callable[[str], None]
 
 
 def backtest(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: Any,
+    y: Any = None,
     *,
     methods: Iterable[str] | None = None,
     warmup: int = WARMUP,
-    horizon: int = 1,
     season: int | None = None,
     refit: int = REFIT,
     report: Report | None = None,
+    target: str | None = None,
+    time: str | None = None,
+    features: Iterable[str] | None = None,
+    known: Iterable[str] = (),
+    others: Others = "late",
+    lags: int | Iterable[int] = (),
+    calendar: bool | str | Iterable[str] = (),
+    holidays: str | Iterable[Any] = (),
+    horizon: int = 1,
+    effort: Effort = "medium",
+    support: Support = "auto",
 ) -> Backtest:
     """Compare the default model with what people use now, each row predicted before its label is known.
 
-    All methods have the same inputs and predict the same rows, in the order of time. Methods whose library is not
-    installed are left out, and named.
+    All methods have the same inputs, those that `Online` with these settings gives its model, and are scored on the same
+    rows. The default model is `Online` from the first row on. Methods whose library is not installed are left out, and
+    named.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2))
@@ -43,45 +59,112 @@ def backtest(
     >>> [line.method for line in found.lines][-1], found["persistence"].p < 0.001
     ('persistence', True)
 
+    A table with a target gets its inputs by settings, as in `Online`:
+
+    >>> rows = [{"day": day, "sales": 100.0 + 20.0 * (day % 7) + rng.normal()} for day in range(200)]
+    >>> found = backtest(
+    ...     rows, target="sales", time="day", lags=[1, 7], season=7, methods=["seasonal naive"], warmup=100
+    ... )
+    >>> found.inputs
+    ('lag 1', 'lag 7')
+
     Args:
-        X: inputs, N×D, as they are known when the row is predicted; NaN where one is missing.
-        y: targets, N; rows where one is NaN are not scored.
+        X: the rows in the order of time: inputs, N×D, as they are known when the row is predicted, NaN where one is
+            missing; or a frame.
+        y: targets, N; rows where one is NaN are not scored. Left out where the rows have it in `target`.
         methods: names from `METHODS`; all of them by default.
-        warmup: rows before the first that is predicted; at most half of them.
-        horizon: rows from a forecast to its label.
-        season: rows of a season, for the seasonal naive forecast; it is left out without one.
+        warmup: first rows, which no method is scored on; batch methods are first fitted on them. With few rows it is
+            half of them, and a warning says so.
+        season: rows of a season, for the seasonal naive forecast. By default it is a day of hours, a week of days and so
+            on, by the dates of the rows; without dates that forecast is left out.
         refit: rows from one fit to the next, for methods that learn in batches.
         report: called with the name of each method that is done.
+        target: as in `Online`, and so are all that follow.
+        time: name of the column of times.
+        features: columns that are known with their row.
+        known: columns that are known ahead of time.
+        others: what becomes of the other columns of a table with a target.
+        lags: past targets that are inputs.
+        calendar: cycles of the calendar that are inputs.
+        holidays: dates, or the code of a country.
+        horizon: rows from a forecast to the last row whose target is known.
+        effort: of the default model.
+        support: of its targets.
     """
-    X, y = checked_batch(X, y, gaps=True)
-    if y.ndim != 1:
-        raise ValueError(f"y must have one number per row; got shape {y.shape}: compare one output at a time")
-    warmup = min(checks.whole("warmup", warmup, 1), len(y) // 2)
-    horizon = checks.whole("horizon", horizon, 1)
-    if len(y) - warmup < max(FEWEST, 2 * horizon) or np.isfinite(y[warmup:]).sum() < FEWEST:
-        raise ValueError(
-            f"y must have {FEWEST} targets to score after the warm-up, and more than two horizons; "
-            f"got {np.isfinite(y[warmup:]).sum()} of {len(y) - warmup} rows"
-        )
-    if season is not None:
-        checks.whole("season", season, 1)
-    trial = Trial(X, y, warmup, horizon, season, checks.whole("refit", refit, 1))
-    names, left_out = _chosen(methods, season)
+    settings: dict[str, Any] = {
+        "target": target,
+        "time": time,
+        "features": features if features is None else tuple(features),
+        "known": tuple(known),
+        "others": others,
+        "lags": lags,
+        "calendar": calendar,
+        "holidays": holidays,
+        "effort": effort,
+        "support": support,
+    }
+    inputs = Online(horizon=horizon, **settings).inputs_of(X, y)
+    if inputs.y.ndim != 1:
+        raise ValueError(f"y must have one number per row; got shape {inputs.y.shape}: compare one output at a time")
+    first = _first_scored(warmup, inputs.y, horizon)
+    dated = bool(np.isfinite(inputs.wall).any())
+    trial = Trial(
+        inputs.X,
+        inputs.y,
+        first,
+        horizon,
+        _season(season, inputs.wall if dated else None, horizon),
+        checks.whole("refit", refit, 1),
+        inputs.wall if dated else None,
+        X,
+        settings,
+    )
+    names, left_out = _chosen(methods, trial.season)
     said, lines = {}, []
     for name in names:
         METHODS[name].prepare()
-        began = time.process_time()
+        began = clock.process_time()
         said[name] = METHODS[name].run(trial)
-        lines.append(_line(trial, name, said[name], said[OURS], time.process_time() - began))
+        lines.append(_line(trial, name, said[name], said[OURS], clock.process_time() - began))
         if report is not None:
             report(name)
     errors = {name: trial.scored - forecasts.mean for name, forecasts in said.items()}
     lines.sort(key=lambda line: line.rmse)
     laws = {name: forecasts.law for name, forecasts in said.items() if forecasts.law is not None}
-    return Backtest(tuple(lines), errors, int(np.isfinite(trial.scored).sum()), horizon, left_out, laws)
+    scored = int(np.isfinite(trial.scored).sum())
+    return Backtest(tuple(lines), errors, scored, horizon, left_out, laws, inputs.names, first)
 
 
-def _chosen(methods: Iterable[str] | None, season: int | None) -> tuple[list[str], dict[str, str]]:
+def _first_scored(warmup: int, y: np.ndarray, horizon: int) -> int:
+    """The first row to score: the one after the warm-up, of which there is a warning if it had to be made shorter."""
+    first = min(checks.whole("warmup", warmup, 1), len(y) // 2)
+    scored = int(np.isfinite(y[first:]).sum())
+    if len(y) - first < max(FEWEST, 2 * horizon) or scored < FEWEST:
+        raise ValueError(
+            f"y must have {FEWEST} targets to score after the warm-up, and more than two horizons; "
+            f"got {scored} of {len(y) - first} rows"
+        )
+    if first < warmup:
+        warnings.warn(
+            f"warmup is {first} rows, half of the {len(y)} that there are, and not {warmup}", UserWarning, stacklevel=3
+        )
+    return first
+
+
+def _season(rows: int | None, wall: np.ndarray | None, horizon: int) -> Season | None:
+    """The season of the seasonal naive forecast, as often as it takes to be known in time."""
+    if rows is None:
+        found = () if wall is None else find_seasons(wall, dated=True, horizon=horizon)
+        return found[0] if found else None
+    rows = checks.whole("season", rows, 1)
+    back = rows * -(-horizon // rows)
+    step = None if wall is None else usual_step(wall / 1e6)
+    if step is None or step > 1.5 * DAY:  # weeks of a year and months are no fixed number of seconds
+        return Season(float(back), back, by_rows=True)
+    return Season(back * step, back)
+
+
+def _chosen(methods: Iterable[str] | None, season: Season | None) -> tuple[list[str], dict[str, str]]:
     """The methods that can run, driftgp first, and why the others of them cannot."""
     wanted = list(METHODS if methods is None else dict.fromkeys([OURS, *methods]))
     left_out = {}

@@ -8,9 +8,9 @@ import numpy as np
 
 from driftgp.comparison import outside
 from driftgp.comparison.trial import Forecasts, Run, Trial
-from driftgp.defaults import recommended
 from driftgp.online import Online
 from driftgp.predictions import Gaussian
+from driftgp.stream.naive import Season, forecasts
 
 ERRORS = 500  # the last errors, by which a naive forecast knows its spread
 FORGETTING = 0.998  # of recursive least squares: a memory of 500 rows
@@ -35,36 +35,31 @@ class Method(NamedTuple):
 
 
 def default(trial: Trial) -> Forecasts:
-    """The model that driftgp recommends for the rows before the first predicted one."""
-    first = max(trial.warmup - trial.horizon + 1, 0)  # rows whose labels are known when the first one is predicted
-    X, y = trial.X, trial.y
-    model = recommended(X[:first], y[:first], horizon=trial.horizon)
-    online = Online(model, model.init(X[:first], y[:first]), horizon=trial.horizon)
-    prediction = online.evaluate(X[first:], y[first:])
-    prediction = prediction.rows(slice(trial.warmup - first, None))
-    return Forecasts(prediction.mean, prediction)
+    """The default model from the first row on, as `Online` runs it."""
+    online = Online(horizon=trial.horizon, **trial.settings)
+    if trial.given is None:
+        prediction = online.evaluate(trial.X, trial.y)
+    else:
+        prediction = online.evaluate(trial.given, None if online.settings.target is not None else trial.y)
+    law = prediction.rows(slice(trial.warmup, None))
+    return Forecasts(np.asarray(law.mean), law)
 
 
 def persistence(trial: Trial) -> Forecasts:
     """The last known target."""
-    return _naive(trial, 1)
+    return _naive(trial, ())
 
 
 def seasonal_naive(trial: Trial) -> Forecasts:
-    """The last known target of the same place in the season."""
+    """The target a season before, by the clock where rows have dates; the last known one where there was none."""
     assert trial.season is not None  # noqa: S101 (the contest asks)
-    return _naive(trial, trial.season)
+    return _naive(trial, (trial.season,))
 
 
-def _naive(trial: Trial, season: int) -> Forecasts:
-    """The target so many seasons back that it is known; the one before it where that is missing."""
-    back = season * -(-trial.horizon // season)
-    mean = np.full(trial.rows, np.nan)
-    for lag in range(back, trial.rows, season):
-        missing = np.isnan(mean[lag:])
-        if not missing.any():
-            break
-        mean[lag:] = np.where(missing, trial.y[: trial.rows - lag], mean[lag:])
+def _naive(trial: Trial, seasons: tuple[Season, ...]) -> Forecasts:
+    """The last of the naive forecasts; before any target is known, the mean of the first ones that are."""
+    wall = np.full(trial.rows, np.nan) if trial.wall is None else trial.wall
+    mean = forecasts(trial.y, wall, seasons, trial.horizon)[:, -1]
     known = trial.y[trial.known_before(trial.warmup)]
     mean = np.where(np.isnan(mean), known.mean() if len(known) else 0.0, mean)
     variance = _recent(np.square(trial.y - mean), trial.horizon)

@@ -50,6 +50,8 @@ class Backtest:
         horizon: rows from a forecast to its label.
         left_out: methods that did not run, and why.
         laws: predictive distributions of the methods that have them.
+        inputs: names of the inputs that every method has.
+        warmup: number of the first rows, which are not scored.
 
     >>> from driftgp import backtest
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
@@ -66,6 +68,8 @@ class Backtest:
     horizon: int
     left_out: dict[str, str]
     laws: dict[str, Prediction]
+    inputs: tuple[str, ...] = ()
+    warmup: int = 0
 
     def __getitem__(self, method: str) -> Line:
         """A method's line."""
@@ -107,6 +111,8 @@ class Backtest:
             "verdict": self.verdict,
             "rows": self.rows,
             "horizon": self.horizon,
+            "warmup": self.warmup,
+            "inputs": list(self.inputs),
             "methods": [
                 {name: value if value == value else None for name, value in line._asdict().items()}
                 for line in self.lines

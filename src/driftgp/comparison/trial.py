@@ -1,13 +1,14 @@
 """The rows on which every method is tried, and what a method gives back."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftgp.predictions import Prediction
+from driftgp.stream.naive import Season
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,10 +17,13 @@ class Trial:
 
     X: np.ndarray  # N×D, NaN where an input is missing
     y: np.ndarray  # N, NaN where a target is missing
-    warmup: int  # the first row that is predicted
-    horizon: int  # h
-    season: int | None  # rows of a season, None if there is none
-    refit: int  # rows from one fit to the next, for methods that learn in batches
+    warmup: int  # the first row that is scored
+    horizon: int = 1  # h
+    season: Season | None = None
+    refit: int = 1  # rows from one fit to the next, for methods that learn in batches
+    wall: np.ndarray | None = None  # N, times by the clock on the wall in microseconds; None without dates
+    given: Any = None  # the rows as `Online` takes them; None where they are X and y
+    settings: dict[str, Any] = field(default_factory=dict)  # of `Online`, for these rows
 
     @property
     def rows(self) -> int:
@@ -36,7 +40,7 @@ class Trial:
 
     @cached_property
     def scored(self) -> np.ndarray:
-        """Targets of the predicted rows, N − warmup."""
+        """Targets of the scored rows, N − warmup."""
         return self.y[self.warmup :]
 
     def known_before(self, row: int) -> np.ndarray:
@@ -45,7 +49,7 @@ class Trial:
 
 
 class Forecasts(NamedTuple):
-    """What a method said of every row from the warm-up on."""
+    """What a method said of every row from the first scored one on."""
 
     mean: np.ndarray  # N − warmup
     law: Prediction | None = None  # the distributions, where the method has them

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import essence, gate
-from driftgp.envelope import Envelope, affordable, packed_numbers
+from driftgp import gate
+from driftgp.envelope import Envelope, affordable, inflated, packed_numbers
 from driftgp.forecasting.calendar import MOST_STEPS, Calendar
 from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.units import Units
@@ -16,6 +16,7 @@ from driftgp.model import Layout
 from driftgp.settings_json import model_of, plain
 
 _ENVELOPE = Envelope("forecaster", b"\x89drfcast", 2)
+_WORD = np.dtype("<u8")  # in files
 _LAYOUT = Layout(1, None, MODEL.fills_gaps)
 _ARRAYS = (
     "centre",
@@ -65,7 +66,7 @@ def to_bytes(stored: Stored) -> bytes:
         "rows": len(rows),
         "work": None if work is None else _scalars(work),
     }
-    numbers = b"".join(essence.to_bytes(_words(array)) for array in arrays)
+    numbers = b"".join(_words(array).astype(_WORD, copy=False).tobytes() for array in arrays)
     return _ENVELOPE.seal(header, [packed_numbers(numbers)])
 
 
@@ -172,4 +173,4 @@ def _words(array: np.ndarray) -> np.ndarray:
 
 def _unpacked(payload: memoryview, count: int) -> np.ndarray:
     affordable("its part", 8 * count, len(payload))
-    return essence.from_bytes(essence.inflated(payload, 8 * count), max(count, 1)).reshape(-1).copy()
+    return np.frombuffer(inflated(payload, 8 * count), _WORD).astype(np.uint64)

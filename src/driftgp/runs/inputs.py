@@ -6,11 +6,13 @@ import numpy as np
 
 from driftgp.data.blocks import Block, Complain, time_texts
 from driftgp.data.rows import Rows
+from driftgp.frames import Table
 from driftgp.runs import words
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.run import Run
 from driftgp.runs.settings import Settings
 from driftgp.stream.runtime import Streams
+from driftgp.stream.settings import Settings as StreamSettings
 
 
 class Inputs(NamedTuple):
@@ -55,6 +57,23 @@ def read_inputs(settings: Settings, rows: Rows, *, most: int | None = None, comp
         written.dated,
         _remarks(run, whole),
     )
+
+
+class Whole(NamedTuple):
+    """All rows of a table, and how a stream reads them."""
+
+    table: Table
+    settings: StreamSettings
+    remarks: tuple[str, ...]  # how the file was read, what was left out, and what is odd about its rows
+
+
+def read_whole(settings: Settings, rows: Rows, *, most: int | None = None, complain: Complain | None = None) -> Whole:
+    """Read rows, all of them or the first so many, as one table; the arguments are those of `read_inputs`."""
+    if settings.key is not None:
+        raise ValueError(f"key is {settings.key!r}, but this reads one series: give a file with its rows alone")
+    run = Run(settings, rows, complain=complain)
+    whole = _whole(run, most)
+    return Whole(whole.table, run.stream.settings, _remarks(run, whole))
 
 
 def _whole(run: Run, most: int | None) -> Block:

@@ -56,6 +56,22 @@ class Prepared(NamedTuple):
     past: Past
 
 
+class Inputs(NamedTuple):
+    """Rows as the inputs of any model.
+
+    Attributes:
+        names: what each input is, D.
+        X: the inputs, N×D; NaN where one is missing.
+        y: the targets, N, or N×P; NaN where there is none.
+        wall: times by the clock on the wall, N, in microseconds; NaN where rows have no dates.
+    """
+
+    names: tuple[str, ...]
+    X: np.ndarray
+    y: np.ndarray
+    wall: np.ndarray
+
+
 class Streams:
     """What all series of a stream or a fleet share, and the series by their keys."""
 
@@ -272,6 +288,19 @@ class Streams:
             series.past, codes, times, block.wall[places], np.full(len(codes), series.past.count + ahead)
         )
 
+    def ahead(self, block: Block, key: Key) -> np.ndarray:
+        """The inputs of rows as the next ones of a series that has begun, N×D."""
+        series = self.series[key]
+        raw = self._ahead(series, block, np.arange(len(block.codes)))
+        return self.encoder(series.categories).expanded(raw)
+
+    def inputs_of(self, x: Any, y: Any) -> Inputs:
+        """The inputs of the rows of one series from its beginning; nothing changes."""
+        fresh = Streams(self.settings, self.start)
+        block = fresh.read(x, learn=True)
+        targets = fresh.targets(block, y)
+        return Inputs(*fresh.inputs(block, targets), fresh.plain_targets(targets), block.wall)
+
     # ---- learn -------------------------------------------------------------------------------------------------------
 
     def take(
@@ -339,8 +368,8 @@ class Streams:
     ) -> list[list[Part]]:
         """Have some series predict and learn their rows, and know what they then know.
 
-        Where a state is not all that changes, a series is learned on a copy, which takes its place in one step: whatever
-        is raised before that, nothing has changed.
+        Where a state is not all that changes, a series is learned on a copy, which takes its place in one step:
+        whatever is raised before that, nothing has changed.
         """
         olds = [self.series.get(key) for key, _ in prepared]
         series = [self._to_change(old, len(own.rows)) for old, (_, own) in zip(olds, prepared, strict=True)]

@@ -241,9 +241,11 @@ class Series:
             queue = rows.part(slice(0)) if self.queue is None else self.queue
             room = h - len(queue)
             if room > 0:
-                some = rows.part(slice(begin, begin + room))
+                some, cold = rows.part(slice(begin, begin + room)), self.is_cold
                 made = (yield from self.foresee(some.raw))[0]
                 self._push(queue.then(some), made.records)
+                if cold:  # a forecast of before anything was learned is no judge of the model
+                    self.issued = [None] * len(self.issued)
             else:
                 labels = queue.then(rows.part(slice(begin, None))).part(slice(len(rows) - begin))
                 if self._steady(labels.raw) == 0:
@@ -377,9 +379,10 @@ class Series:
             if h == 1:
                 yield Work(seat, X, rest.y, elapsed)
             else:
-                issued = yield Work(seat, X[:h])
+                cold = count == 0 and self.owner.common is None  # whose forecasts are no judge, as in `delayed`
+                issued = None if cold else (yield Work(seat, X[:h]))
                 places = np.arange(len(X)) - h
-                places[:h] = len(X) + np.arange(min(h, len(X)))
+                places[:h] = -1 if cold else len(X) + np.arange(min(h, len(X)))
                 yield Work(seat, X, rest.y, elapsed, np.concatenate([X[h:], X[-h:]])[: len(X)], issued, places)
         self._adopt(choice, encoder, seat)
 

@@ -27,8 +27,10 @@ from driftgp.stream.stacks import Stack, words_of
 VERSION = 3
 _ENVELOPE = Envelope("stream", b"\x89drstrm\n", VERSION)
 _ARRAY = "array"  # key of a dict that stands for an array in the header
-_KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "b1": np.dtype("bool")}
+_KINDS = {"f8": np.dtype("<f8"), "u8": np.dtype("<u8"), "u1": np.dtype("u1"), "b1": np.dtype("bool")}
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+# How files of earlier versions begin: of a model and its state, a fleet, a run, an estimator.
+_EARLIER = (b"\x89driftgp", b"\x89drfleet", b"\x89driftrn", b"\x89drestim")
 
 
 class Stored(NamedTuple):
@@ -48,23 +50,36 @@ def seal(kind: str, tree: dict[str, Any]) -> bytes:
     return _ENVELOPE.seal(header, blobs, level=1)
 
 
-def opened(kind: str, data: bytes) -> dict[str, Any]:
-    """What `seal` was given, once the bytes are whole and of this kind."""
+def opened(kind: str | tuple[str, ...], data: bytes) -> dict[str, Any]:
+    """What `seal` was given, and its kind under "kind", once the bytes are whole and of (one of) the given kinds."""
+    kinds = (kind,) if isinstance(kind, str) else kind
+    if data[:8] in _EARLIER:
+        raise ValueError(
+            "this file was written by an earlier version of driftgp, whose files this one cannot read: start anew on "
+            "recent rows, or go on with the version that wrote it"
+        )
     header, payload = _ENVELOPE.open(data)
     found = header.get("kind")
-    if found != kind:
-        raise ValueError(f"this is a file of {_article(found)}, not of {_article(kind)}")
+    if found not in kinds:
+        raise ValueError(f"this is a file of {_article(found)}, not of {_article(kinds[0])}")
     try:
         tree, used = _with_arrays(header, payload, 0)
     except _WRONG as error:
-        raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
+        raise ValueError(f"{found} is damaged: its header is not complete ({error})") from error
     if used != len(payload):
-        raise ValueError(f"{kind} is damaged: its parts do not add up")
+        raise ValueError(f"{found} is damaged: its parts do not add up")
     return dict(tree)
 
 
 def _article(kind: Any) -> str:
-    return {"online": "an Online", "fleet": "a Fleet", "run": "a run"}.get(str(kind), f"a {str(kind)[:40]}")
+    known = {
+        "online": "an Online",
+        "fleet": "a Fleet",
+        "run": "a run",
+        "checkpoint": "a model and its state",
+        "estimator": "an estimator",
+    }
+    return known.get(str(kind), f"a {str(kind)[:40]}")
 
 
 def kind_of(data: bytes) -> str | None:
@@ -76,7 +91,7 @@ def kind_of(data: bytes) -> str | None:
 
 def _without_arrays(value: Any, blobs: list[bytes]) -> Any:
     if isinstance(value, np.ndarray):
-        code = {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
+        code = "u1" if value.dtype == np.uint8 else {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
         blobs.append(np.ascontiguousarray(value, _KINDS[code]).tobytes())
         return {_ARRAY: [code, *value.shape]}
     if isinstance(value, dict):
@@ -123,6 +138,13 @@ def to_bytes(
     alone: bool = False,
 ) -> bytes:
     """All that is known of these series, or of all of them; `alone` writes one series without its key."""
+    return seal(kind, to_tree(streams, keys, extra, alone=alone))
+
+
+def to_tree(
+    streams: Streams, keys: Sequence[Key] | None = None, extra: dict[str, Any] | None = None, *, alone: bool = False
+) -> dict[str, Any]:
+    """The same as a tree with arrays, which other files may hold too."""
     chosen = list(streams.series) if keys is None else keys
     stacks: dict[int, tuple[Stack, list[int]]] = {}
     entries = []
@@ -134,7 +156,7 @@ def to_bytes(
             place = [list(stacks).index(id(stack)), len(slots)]
             slots.append(series.seat.slot)
         entries.append([None if alone else key, place, series.to_json()])
-    tree = {
+    return {
         "settings": streams.settings.to_json(),
         "start": _start_to_json(streams.start),
         "begun": streams.begun,
@@ -146,15 +168,19 @@ def to_bytes(
             for stack, slots in stacks.values()
         ],
         "series": entries,
-        "common": None if streams.common is None or alone else _common_to_json(streams.common),
+        "common": None if streams.common is None or alone else state_to_json(streams.common),
         "extra": extra or {},
     }
-    return seal(kind, tree)
 
 
 def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> Stored:
     """Take back what `to_bytes` gave. A model with a part that is not in the library has to be given."""
-    tree = opened(kind, data)
+    return from_tree(opened(kind, data), given)
+
+
+def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Stored:
+    """The same from what `opened` gave."""
+    kind = tree["kind"]
     try:
         chosen = settings(**tree["settings"])
         streams = Streams(chosen, _start_of(kind, chosen, tree["start"], given))
@@ -181,7 +207,7 @@ def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Star
     if tree["plan"] is not None:
         streams.share(Plan.restored(tree["plan"]), named=tree["named"] is True)
     if tree["common"] is not None:
-        (streams.common,) = _states(kind, tree["common"], given)
+        (streams.common,) = states_of(kind, tree["common"], given)
     _fill_series(kind, streams, tree, given)
 
 
@@ -220,7 +246,8 @@ def _first_difference(one: Settings, other: Settings) -> str:
     return f"{names[0]} is {getattr(one, names[0])!r}, not {getattr(other, names[0])!r}"
 
 
-def _common_to_json(state: State) -> dict[str, Any]:
+def state_to_json(state: State) -> dict[str, Any]:
+    """One state with its model; `states_of` takes it back."""
     return {
         "model": plain(state.model),
         "layout": asdict(state.layout),
@@ -229,7 +256,7 @@ def _common_to_json(state: State) -> dict[str, Any]:
 
 
 def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Start | None) -> None:
-    states, outputs = [_states(kind, stored, given) for stored in tree["stacks"]], streams.outputs
+    states, outputs = [states_of(kind, stored, given) for stored in tree["stacks"]], streams.outputs
     for key, place, stored in tree["series"]:
         if key is not None and not isinstance(key, (str, int)):
             raise ValueError(f"a key must be text or a whole number; got {key!r}")
@@ -247,7 +274,7 @@ def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model
         streams.series[key] = series
 
 
-def _states(kind: str, stored: dict[str, Any], given: Model | Start | None) -> list[State]:
+def states_of(kind: str, stored: dict[str, Any], given: Model | Start | None) -> list[State]:
     """States of one model, each through the gate."""
     layout = gate.layout_from(stored["layout"])
     if given is not None and not isinstance(given, Model):

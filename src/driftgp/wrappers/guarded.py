@@ -92,8 +92,10 @@ class Guarded(Holding):
 
     the held model starts from the 20 samples alone; not so where these targets are all the same, as those of a sensor
     that is stuck. It does so at most twice in 1000 samples: a stream that keeps switching, such as a machine that is on
-    and off in turn, needs a model that knows both. The usual size is a median that moves by 2 % with each error. The
-    errors of a trial are those of the model as it is, not of forecasts that were issued before it began to follow.
+    and off in turn, needs a model that knows both. Only errors of 1e8 times the median |yᵢ − median y| are a reason to
+    do it more often, since sums of numbers that far apart have no digits left. The usual size is a median that moves by
+    2 % with each error. The errors of a trial are those of the model as it is, not of forecasts that were issued before
+    it began to follow.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -221,8 +223,10 @@ class Guarded(Holding):
             useless = error > np.maximum(_LARGE * usual, _USELESS * spread)
             lost = (error > np.maximum(_LASTING * usual, _MOST * spread)) | (error > _LASTING * spread)
             useless |= lost & (state.error[0] > _ABRUPT * usual)
-            often = state.anew[-1] > 0 and state.seen - state.anew[-1] < _CALM
-            if np.any(useless & (spread > 0.0)) and not often:  # a sensor that is stuck tells of no new world
+            useless &= spread > 0.0  # a sensor that is stuck tells of no new world
+            if state.anew[-1] > 0 and state.seen - state.anew[-1] < _CALM:
+                useless &= error > _FARTHEST * spread
+            if np.any(useless):
                 self._start_anew(state)
 
     def _start_anew(self, state: GuardedState) -> None:

@@ -86,7 +86,7 @@ class Guarded : public Transparent {
         return 0.5 * (values[SUSPECT / 2 - 1] + values[SUSPECT / 2]);
     }
     // Whether the errors of an output in the trial are too large to go on.
-    bool useless(const double *state, int p, Memory &memory) const {
+    bool useless(const double *state, int p, bool often, Memory &memory) const {
         Lease lease(memory);
         double *targets = memory.take(SUSPECT), *errors = memory.take(SUSPECT);
         for (int i = 0; i < SUSPECT; i++)
@@ -97,7 +97,7 @@ class Guarded : public Transparent {
         double first = errors[0], typical = median(errors), before = state[usual + p];
         bool lost = typical > std::max(LASTING * before, MOST * spread) || typical > LASTING * spread;
         bool useless = typical > std::max(LARGE * before, USELESS * spread) || (lost && first > ABRUPT * before);
-        return spread > 0.0 && useless;
+        return spread > 0.0 && useless && (!often || typical > FARTHEST * spread);
     }
     // Notes an error, and starts anew where the last ones were too large to go on.
     void judge(double *state, const double *sample, const double *target, const double *mean, Memory &memory) const {
@@ -120,11 +120,10 @@ class Guarded : public Transparent {
         for (int p = 0; p < P; p++) state[y + size_t(count) * P + p] = bounded(target[p]);
         if (++count < SUSPECT) return;
         count = 0;
-        bool any = false;
-        for (int p = 0; p < P; p++) any |= useless(state, p, memory);
         int64_t before = whole(state, anew + OFTEN - 1);
-        bool often = before > 0 && whole(state, seen) - before < CALM;
-        if (any && !often) start_anew(state, memory);
+        bool any = false, often = before > 0 && whole(state, seen) - before < CALM;
+        for (int p = 0; p < P; p++) any |= useless(state, p, often, memory);
+        if (any) start_anew(state, memory);
     }
     // Forgets all but the samples of the trial.
     void start_anew(double *state, Memory &memory) const {

@@ -8,7 +8,7 @@ namespace DRIFTGP_LEVEL {
 
 // The range of each target of late, in a record of its own.
 class Span {
-    static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80;  // as in plausible.py
+    static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76;  // as in plausible.py
     static constexpr int64_t FIRST = 10;
     int P = 0;
     size_t low = 0, high = 0, count = 0;
@@ -44,7 +44,7 @@ class Span {
     }
     Limits limits(const double *state, int p) const {
         double from = state[low + p], to = state[high + p], length = to - from;
-        if (whole(state, count + p) < FIRST || !(length > 0.0)) return {-INFINITE, INFINITE, INFINITE};
+        if (whole(state, count + p) < FIRST || !(length > SHORTEST)) return {-INFINITE, INFINITE, INFINITE};
         return {from - length, to + length, length * length};
     }
     void rescale(double *state, const Units &units) const {
