@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from driftgp.runner import read_checkpoint
 
 from driftgp import AGP, Online, checkpoint
 from driftgp.fleet import Fleet
 from driftgp.forecasting import Forecaster
+from driftgp.runs import read_checkpoint
 from tests.fuzz import files
 from tests.fuzz.states import FLOATS, WHOLES, _leaves, _put, go_on
 
@@ -207,7 +207,7 @@ def case(rng: np.random.Generator) -> str:
 def read(kind: str, rng: np.random.Generator) -> str:
     """Change a file of this kind, and read it."""
     data = originals()[kind][rng.integers(len(originals()[kind]))]
-    changed, outcome = change(rng, data, "bundle" if kind == "run" else "frame"), [f"{kind}: refused"]
+    changed, outcome = change(rng, data, "frame"), [f"{kind}: refused"]
 
     def work() -> None:
         with contextlib.suppress(ValueError):
