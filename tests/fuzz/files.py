@@ -97,7 +97,7 @@ def case(rng: np.random.Generator) -> str:
     data = gzip.compress(change(rng, gzip.decompress(data))) if packed else change(rng, data)
     more: tuple[str, ...] = ("--malformed", "skip") if rng.random() < 0.3 else ()
     if rng.random() < 0.3:
-        more += ("--group", "key")
+        more += ("--key", "key")
     if rng.random() < 0.3:
         more += ("--horizon", "3", "--lags", "2")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

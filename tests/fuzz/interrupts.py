@@ -184,7 +184,7 @@ def a_forecaster(rng: np.random.Generator) -> int:
     return count
 
 
-OPTIONS = ("--target", "y", "--lags", "2", "--warmup", "5", "--group", "key", "--checkpoint", "saved", "--every", "7")
+OPTIONS = ("--target", "y", "--lags", "2", "--key", "key", "--checkpoint", "saved", "--every", "7")
 
 
 @cache
