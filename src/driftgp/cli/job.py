@@ -61,7 +61,7 @@ class Job:
             raise ValueError(
                 "a picture of a run with a checkpoint needs an output file, to draw what came before a stop"
             )
-        size = 1 if live else BETWEEN if traced else min(BLOCK, every) if checkpoint is not None else BLOCK
+        size = BETWEEN if traced else min(BLOCK, every) if checkpoint is not None else None
         self.started = Run(
             settings,
             rows,

@@ -144,6 +144,18 @@ class Prediction(abc.ABC):
             columns = {**seen.before(), **columns, **seen.after()}
         return frames.made({name: np.atleast_1d(values) for name, values in columns.items()}, self.source, library)
 
+    def scores(self) -> Any:
+        """Errors beside persistence and seasonal naive forecasts, CRPS, coverage in all, by hour and by decile.
+
+        Of what `evaluate` of an `Online` or a `Fleet` gave: see `driftgp.stream.scores.Scores`.
+        """
+        seen = None if self.source is None else self.source.seen
+        if seen is None:
+            raise ValueError(
+                "scores need the targets, which evaluate knows and predict does not: take driftgp.evaluate.scores(p, y)"
+            )
+        return seen.scores(self)
+
     @property
     def source(self) -> Source | None:
         """Where the rows came from, if that was a frame."""

@@ -33,6 +33,7 @@ from driftgp.stream.settings import Settings as StreamSettings
 KIND = "run"
 PEEK = 1000  # rows of a file by which it is known how it is written; of a live stream the first one
 BLOCK = 1 << 14  # rows read, and answered, at a time
+EACH, MOST = 32, 1 << 17  # rows of each series that a block should have, and of all of them at most
 _WRONG = (KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 
@@ -119,7 +120,7 @@ class Run:
             complain: called with a line about each malformed row that is left out.
         """
         self.settings, self.live, self.frozen = settings, live, frozen
-        self._block = block or (1 if live else BLOCK)
+        self._block = 1 if live else block
         self._source = Source(rows, skip=settings.malformed == "skip", complain=complain)
         self._sorted: Block | None = None
         if saved is None:
@@ -239,13 +240,26 @@ class Run:
 
     def blocks(self) -> Iterator[Block]:
         """The rows from here on, read and not answered."""
-        if self._sorted is None:
-            yield from self.reader.blocks(self._block)
-            return
-        for begin in range(0, len(self._sorted), self._block):
-            some = self._sorted.rows(np.arange(begin, min(begin + self._block, len(self._sorted))))
-            self.reader.read += len(some)
+        whole = self._sorted
+        while whole is not None and self.rows < len(whole):
+            end = min(self.rows + self._size, len(whole))
+            some = whole.rows(np.arange(self.rows, end))
+            self.reader.read = end
             yield some
+        fault: ValueError | None = None
+        while whole is None and fault is None:
+            block, fault = self.reader.block(self._size)
+            if block is not None:
+                yield block
+            elif fault is None:
+                return
+        if fault is not None:
+            raise fault
+
+    @property
+    def _size(self) -> int:
+        """Rows of the next block: more of them where there are many series, so that each has several rows in it."""
+        return self._block or min(max(BLOCK, EACH * self.series), MOST)
 
     def _answered(self, block: Block) -> Answers:
         written, settings, table = self.facts.written, self.settings, block.table

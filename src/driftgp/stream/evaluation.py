@@ -8,6 +8,7 @@ import numpy as np
 from driftgp.frames import Source
 from driftgp.predictions import Prediction
 from driftgp.stream.runtime import Block, Streams
+from driftgp.stream.scores import Scores, scores_of
 
 
 def with_rows(
@@ -72,6 +73,10 @@ class Seen:
             for row in np.flatnonzero(marked).tolist():
                 rows[row].append(name)
         return [" ".join(words) for words in rows]
+
+    def scores(self, prediction: Prediction) -> Scores:
+        """What the forecasts of these rows were worth."""
+        return scores_of(prediction, self)
 
     def before(self) -> dict[str, Any]:
         """Columns of the rows that stand before a forecast in a frame."""

@@ -178,8 +178,8 @@ class Monitor:
         found: dict[int, list[str]] = {}
         for i, (place, z) in enumerate(zip(which.tolist(), score.tolist(), strict=True)):
             watch = self.alarms[place]
-            z = z if watch.rows >= _SETTLED else math.nan
-            raised = watch.update(z, None if inputs is None else inputs[i], widths[i])
+            settled = z if watch.rows >= _SETTLED else math.nan
+            raised = watch.update(settled, None if inputs is None else inputs[i], widths[i])
             if raised:
                 found[i] = [alarm.flag for alarm in raised]
                 self.sums[place, _PLACE["alarms"]] += len(raised)

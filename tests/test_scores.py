@@ -1,0 +1,51 @@
+"""Scores of an evaluation: those of a run of the same rows, and of a computation by hand."""
+
+import numpy as np
+import pytest
+
+from driftgp import Fleet, Online
+
+HOURS = np.datetime64("2024-01-01T00", "us") + np.arange(300) * np.timedelta64(1, "h")
+
+
+def rows(keys=1, seed=0):
+    rng = np.random.default_rng(seed)
+    y = 100.0 + 10.0 * np.sin(np.arange(300) * np.pi / 12) + rng.normal(size=300)
+    return [
+        {"when": time.astype(object), "zone": f"z{k}", "mw": float(value) + 50.0 * k}
+        for time, value in zip(HOURS, y, strict=True)
+        for k in range(keys)
+    ]
+
+
+def test_scores_are_those_of_the_rows_by_hand():
+    prediction = Online(target="mw", time="when", lags=2, effort="low", others="ignored").evaluate(rows())
+    found, y = prediction.scores(), np.array([row["mw"] for row in rows()])
+    low, high = prediction.interval(0.95)
+    error, inside = (y - prediction.mean)[1:], ((low <= y) & (y <= high))[1:]
+    assert found.rows == 299
+    assert found.rmse == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert found.crps == pytest.approx(np.mean(prediction.crps(y)[1:]))
+    assert found.coverage == pytest.approx(inside.mean())
+    assert list(found.naive) == ["persistence", "a day before", "a week before"]
+    assert found.naive["persistence"][1] == pytest.approx(np.mean(np.abs(np.diff(y))))
+    assert found.by_hour[5] == pytest.approx([len(inside[4::24]), inside[4::24].mean()])
+    assert found.by_decile[:, 0].sum() == 299
+    assert "a day before" in str(found)
+
+
+def test_scores_of_a_fleet_are_over_all_keys_each_with_its_own_past():
+    fleet = Fleet(key="zone", target="mw", time="when", lags=2, effort="low")
+    found, alone = (
+        fleet.evaluate(rows(3)).scores(),
+        Online(target="mw", time="when", lags=2, effort="low", others="ignored"),
+    )
+    assert found.rows == 3 * 299
+    assert found.naive["a day before"] == pytest.approx(alone.evaluate(rows()).scores().naive["a day before"])
+
+
+def test_a_forecast_without_its_targets_has_no_scores():
+    online = Online(effort="low")
+    online.update(np.arange(20.0)[:, None], np.arange(20.0))
+    with pytest.raises(ValueError, match="evaluate knows and predict does not"):
+        online.predict([[20.0], [21.0]]).scores()
