@@ -96,6 +96,8 @@ def toy_delay(_: Lines, results: Results) -> Row:
     """WISKI is late, and too small."""
     late = slice(-120, None)
     mean, signal = summary.array(results["WISKI"], "mean").mean(0), toy_signal()[WARMUP:]
+    if not mean[late].std() > 0.0:
+        raise ValueError("WISKI was not run")
     lags = range(25)
     fits = [float(np.corrcoef(mean[late], np.roll(signal, lag)[late])[0, 1]) for lag in lags]
     ratio = float(mean[late].std() / signal[late].std())

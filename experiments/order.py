@@ -17,12 +17,12 @@ SMALL_LOADS = (
     "the same within 2 %; what made the published runs worse there was not found."
 )
 MAPS = (
-    "WISKI's map of the seven inputs to two starts at random, and what it comes to depends on that start: three of eight "
-    "maps have an MSE of 2.07 to 2.09 and a coverage of 91 %, about the paper's, the median 2.42."
+    "WISKI's map of the seven inputs to two starts at random, and what it comes to depends on that start: three of "
+    "eight maps have an MSE of 2.07 to 2.09 and a coverage of 91 %, about the paper's, the median 2.42."
 )
 ONE_MAP = (
-    "WISKI is better here than in the paper in every zone; the notebook's map is another random one, and here, too, one "
-    "was drawn."
+    "WISKI is better here than in the paper in every zone; the notebook's map is another random one, and here, too, "
+    "one was drawn."
 )
 REFERENCE = (
     "This is the reference implementation with the notebook's rates, in double precision; its random draws are others, "
