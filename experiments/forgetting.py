@@ -6,7 +6,7 @@ import polars as pl
 from driftgp.agp import AGP
 from driftgp.data import toy_times
 from driftgp.data.toy import WARMUP
-from experiments import experiment, figures, report, settings, summary
+from experiments import claims, experiment, figures, report, settings, summary
 from experiments.experiment import Experiment
 from experiments.report import Picture, Section, Table
 from experiments.summary import Results, Summary
@@ -56,6 +56,8 @@ class Forgetting(Experiment):
         errors = {
             _exponent(name): np.nanmean(squared_errors(rows), 0)[inside] for name, rows in results.items() if len(rows)
         }
+        around = {v: float(np.mean(values)) for v, values in errors.items()}
+        tracking = {_exponent(name): _tracking(rows) for name, rows in results.items() if len(rows)}
         times = toy_times()[WARMUP:][inside]
         caption = "MSE of AGP around the change of frequency, for ten rates of forgetting: means over the seeds."
         figure = figures.forgetting(times, errors, {v: _factor(v) for v in errors})
@@ -63,9 +65,9 @@ class Forgetting(Experiment):
             title=self.title,
             command=f"python -m experiments lambda --seeds {seeds}",
             paragraphs=[f"{SETTING} Seeds {seeds}.", FINDING],
-            tables=[_table(self.summaries(results), results)],
+            tables=[_table(self.summaries(results), results), *claims.sweep(around, tracking)],
             pictures=[Picture("toy-forgetting", caption, figure)] if errors else [],
-            remarks=_remarks({_exponent(name): _tracking(rows) for name, rows in results.items() if len(rows)}),
+            remarks=_remarks(tracking),
         )
 
 

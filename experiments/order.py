@@ -16,22 +16,27 @@ SMALL_LOADS = (
     "In the zones of small loads (ME, NH, RI, SEMA, VT) AGP-VSI has a lower MSE here than in the paper, in the others "
     "the same within 2 %; what made the published runs worse there was not found."
 )
-OVERFITS = (
-    "The map of the seven inputs to two is learned from the 90 samples of the warm-up, and overfits them: with 20 "
-    "iterations of warm-up instead of 200, WISKI has 2.4652 and a coverage of 90.7 %."
+MAPS = (
+    "WISKI's map of the seven inputs to two starts at random, and what it comes to depends on that start: three of "
+    "eight maps have an MSE of 2.07 to 2.09 and a coverage of 91 %, about the paper's, the median 2.42."
 )
-SLOWER_RATES = (
-    "This OSGP has smaller rates (0.005, and 0.001 for the inducing inputs) and a larger nugget (0.02) than the "
-    "published one: with the rates that the paper names, 0.1 and 0.2, it has 2.3243, behind both AGP and fast-AGP; "
-    "with a nugget as small as a jitter, 0.0001, it has 2.2537."
+ONE_MAP = (
+    "WISKI is better here than in the paper in every zone; the notebook's map is another random one, and here, too, "
+    "one was drawn."
+)
+REFERENCE = (
+    "This is the reference implementation with the notebook's rates, in double precision; its random draws are others, "
+    "and single precision makes its factorisations fail at other samples."
 )
 REASONS: dict[tuple[str, str, str], str] = {
     ("load", "ME", "AGP-VSI"): PUBLISHED_RUN,
     ("load", "RI", "AGP-VSI"): PUBLISHED_RUN,
     ("load", "RI", "w-VSGP"): PUBLISHED_RUN,
     ("load", "", "AGP-VSI"): SMALL_LOADS,
-    ("sales", "OR", "WISKI"): OVERFITS,
-    ("sales", "OR", "OSGP"): SLOWER_RATES,
+    ("load", "", "WISKI"): ONE_MAP,
+    ("sales", "OR", "WISKI"): MAPS,
+    ("sales", "OR", "OSGP"): REFERENCE,
+    ("toy", "toy", "OSGP"): REFERENCE,
 }
 
 

@@ -27,11 +27,14 @@ class Projection(eqx.Module):
 
 
 def first_projection(memory: Window, seed: Any) -> Projection | None:
-    """A random map with the moments of a batch; None where the inputs are the grid's axes as they are."""
+    """A random map with the moments of a batch; None where the inputs are the grid's axes as they are.
+
+    Weights are uniform in ±1/√D, as a linear layer of PyTorch starts: from smaller ones, a step turns further.
+    """
     D = memory.X.shape[1]
     if D <= AXES:
         return None
-    A = jax.random.normal(jax.random.key(seed), (AXES, D)) / D**0.5
+    A = jax.random.uniform(jax.random.key(seed), (AXES, D), minval=-1.0, maxval=1.0) / D**0.5
     n = jnp.sum(memory.w)
     mean = memory.w @ memory.X / jnp.maximum(n, 1.0)
     centred = memory.w[:, None] * (memory.X - mean)
