@@ -5,8 +5,8 @@ import pytest
 
 from driftgp import FastAGP, Online, recommended
 from driftgp.kernels import SE
-from driftgp.members import LastKMean
-from driftgp.wrappers import Guarded, Standardize
+from driftgp.members import LastKMean, Persistence
+from driftgp.wrappers import Bounded, Guarded, Standardize
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 RNG = np.random.default_rng(3)
@@ -80,6 +80,17 @@ def test_forecasts_issued_before_a_jump_move_the_past_once():
     assert (online.state.moves, online.state.restarts) == (1, 0)
 
 
+def test_a_switch_among_the_inputs_moves_no_past_and_is_learned():
+    """A machine that is off for 50 rows in turn: from its third return on, the row of the switch is foreseen."""
+    on = np.arange(600) // 50 % 2
+    y = np.where(on == 1, 1000.0, 0.0) + RNG.normal(size=600)
+    online = Online(effort="low")
+    said = online.evaluate(np.column_stack([on, RNG.normal(size=600)]), y)
+    switches = np.flatnonzero(np.diff(on)) + 1
+    assert online.state.inner.moves == 0
+    assert np.abs(np.asarray(said.mean) - y)[switches[5:]].max() < 300.0
+
+
 def test_targets_that_jump_about_do_not_move_the_past():
     state = model().init(X[:60], Y[:60])
     assert model().update(state, X[60:62], [1000.0, 3000.0]).moves == 0
@@ -150,6 +161,33 @@ def test_errors_as_large_as_the_targets_are_no_reason_to_forget():
     state = model().update(model().init(X[:60], Y[:60]), X[60:150], Y[60:150])
     noise = 5.0 * np.random.default_rng(0).normal(size=200)
     assert model().update(state, X[150:350], noise).restarts == 0
+
+
+@pytest.mark.parametrize("held", [Persistence(column=0, noise=1e6), Bounded(Persistence(column=0, noise=1e6), low=0.0)])
+@pytest.mark.parametrize("x", [1e9, 30.0, -1e3])
+def test_a_law_beyond_the_targets_is_drawn_in_and_keeps_its_bounds(held, x):
+    guarded, y = Guarded(held), 10.0 + np.sin(np.arange(40.0))
+    state = guarded.init(y[:, None], y)
+    said = guarded.predict(state, [[x]])
+    low, high = y.min(), y.max()
+    for value in (said.mean[0], said.quantile(0.5)[0]):
+        assert low - (high - low) - 1e-6 <= value <= high + (high - low) + 1e-6
+    if isinstance(held, Bounded):
+        assert said.interval(0.999)[0][0] >= 0.0
+
+
+def test_a_plausible_law_is_the_held_one_bit_for_bit():
+    held = model().model
+    said, held = (each.predict(each.init(X[:60], Y[:60]), X[60:80]) for each in (Guarded(held), held))
+    for name in ("mean", "variance", "noise"):
+        np.testing.assert_array_equal(getattr(said, name), getattr(held, name))
+    np.testing.assert_array_equal(said.interval(0.9), held.interval(0.9))
+
+
+def test_after_targets_that_are_all_the_same_no_forecast_is_far_from_them():
+    guarded = Guarded(Persistence(column=0))
+    state = guarded.init(np.full((20, 1), 4.0), np.full(20, 4.0))
+    assert abs(guarded.predict(state, [[1e6]]).mean[0] - 4.0) < 0.0061
 
 
 def test_refuses_a_reach_that_is_none():

@@ -10,7 +10,8 @@ so that an extreme counts for some thousand rows. With the length ℓ = high −
 
 and a standard deviation up to ℓ: targets that spread as far as that would have shown it. A target that comes counts at
 once, so nothing keeps a forecast from following a jump that it has seen, or a trend whose next step is shorter than all
-the way so far. Until ten targets have come, and while they are all the same, everything is plausible.
+the way so far. Until ten targets have come everything is plausible. While they are all the same, a voice of a bank
+is not limited, since it has no units to be judged in; a forecast is plausible within 10⁻³ of that value (10⁻¹² of 0).
 """
 
 from typing import NamedTuple
@@ -28,6 +29,8 @@ _FIRST = 10
 _FARTHEST = LARGEST**2
 # A range that is shorter is none: the square of its length would be 0.
 _SHORTEST = 1e-76
+# Where all targets are the same, their range is taken to be this share of them long, and no less than that.
+_SHARE, _LEAST = 1e-3, 1e-12
 
 
 class Span(View):
@@ -87,6 +90,20 @@ def limits(span: Span) -> Limits:
         np.where(known, span.high + length, np.inf),
         np.where(known, length, np.inf),
     )
+
+
+def around(span: Span) -> tuple[np.ndarray, np.ndarray]:
+    """The middle of the range, and how far from it a plausible mean is at most, P each; infinite where nobody knows.
+
+    >>> span = Span.empty(P=1)
+    >>> for y in 10 * [4.0]:
+    ...     count(span, np.array([y]))
+    >>> [end.tolist() for end in around(span)]
+    [[4.0], [0.006]]
+    """
+    middle, length = 0.5 * (span.low + span.high), span.high - span.low
+    length = np.where(length > _SHORTEST, length, np.maximum(_SHARE * np.abs(middle), _LEAST))
+    return middle, np.where(span.count >= _FIRST, 1.5 * length, np.inf)
 
 
 def rescale(span: Span, units: Units) -> None:

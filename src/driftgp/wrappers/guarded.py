@@ -1,15 +1,17 @@
-"""Targets no farther out than a model has reason to follow them, and no past that no longer applies."""
+"""Targets and forecasts no farther out than there is reason to follow them, and no past that no longer applies."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp import checks
+from driftgp import checks, forecasts, plausible
 from driftgp.contract import LARGEST
 from driftgp.model import Model, Units
+from driftgp.plausible import Span
+from driftgp.predictions import Prediction
 from driftgp.records import View, floats, part, whole, wholes
-from driftgp.wrappers.holding import Holding
+from driftgp.wrappers.holding import Holding, inner
 
 # Until so many targets have come nobody knows how far they go.
 _FIRST = 30
@@ -19,6 +21,8 @@ _WILD, _CALM = 2.0, 1000
 _ALIKE = 4.0
 # A step back to within this share of the last one, after no more samples than this, was a spike and no level.
 _BACK, _SOON = 0.25, 100
+# An input that had one value for so many samples, and another one since the level jumped, is what made it jump.
+_STEADY = 5
 # However often it comes, a target counts as at most so many standard deviations: their squares stay finite.
 _FARTHEST = 1e8
 # Samples by which a model is judged once its errors are large, and from which it then starts anew.
@@ -50,6 +54,10 @@ class GuardedState(View):
     step: np.ndarray = floats("P")  # by how much the last time
     moved: int = whole()  # targets before that
     returned: int = whole()  # targets before it was last moved back soon, 0 without
+    span: Span = part(Span)  # of the targets that were believed, where they came
+    x: np.ndarray = floats("D")  # the last inputs
+    run: np.ndarray = wholes("D")  # samples for which each of them has had this value, 0 before the first
+    run_before: np.ndarray = wholes("D")  # and had the one before
     X: np.ndarray = floats(SUSPECT, "D")  # the samples since then
     y: np.ndarray = floats(SUSPECT, "P")
     error: np.ndarray = floats(SUSPECT, "P")
@@ -80,6 +88,10 @@ class Guarded(Holding):
     learned about the inputs still applies (`Contract.move_level`). Where the level is soon back, it was a spike, and
     the past stays where it is for the next 1000 samples.
 
+    Where an input that had not changed for five samples has done so in this one or the one before, it may be why a
+    target is far out: a machine was switched off. Such a target counts in full and moves no past, so that the model
+    learns what the switch does.
+
     Where the past no longer applies, the held model starts anew: a sensor whose unit has changed, the calm after a
     stretch of nonsense. Two errors running of more than ten times the usual size begin a trial of 20 samples. If by the
     end of it the errors are large and worse than the median of these targets would have been,
@@ -96,6 +108,14 @@ class Guarded(Holding):
     do it more often, since sums of numbers that far apart have no digits left. The usual size is a median that moves by
     2 % with each error. The errors of a trial are those of the model as it is, not of forecasts that were issued before
     it began to follow.
+
+    No forecast is farther out than the targets give reason to (`plausible`). Where mean or median lie beyond
+
+        [low − ℓ, high + ℓ]
+
+    with ℓ = high − low the length of the range of the targets so far (10⁻³ of them where they are all the same), the
+    whole law is drawn in towards the middle of that range until both are within: y becomes c + κ (y − c), with
+    c = (low + high)/2. What holds of all targets, such as that they are not negative, holds of the law as before.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -122,30 +142,73 @@ class Guarded(Holding):
         """Layout of a state."""
         return GuardedState.dtype(D=inputs, P=outputs, inner=self.model.record_dtype(inputs, outputs))
 
+    def view(self, record: np.ndarray) -> GuardedState:
+        """Its own fields, and those of the held model."""
+        return GuardedState(record, inner=self.model.view(record["inner"]))
+
+    def forecast_dtype(self, outputs: int) -> np.dtype:
+        """Layout of a forecast: how far it is drawn in, κ and (1 − κ) c, and the held model's."""
+        drawn = [(name, np.float64, (outputs,)) for name in ("scale", "shift")]
+        return forecasts.layout(outputs, *drawn, ("inner", self.model.forecast_dtype(outputs)))
+
+    def law(self, made: np.ndarray) -> Prediction:
+        """The held model's law, as it is where it is plausible."""
+        held = self.model.law(made["inner"])
+        if np.all(made["scale"] == 1.0) and not np.any(made["shift"]):
+            return held
+        return held.scaled(made["scale"], made["shift"])
+
     def start(self, state: GuardedState, X: np.ndarray, y: np.ndarray) -> None:
         """Start the held model on the batch as it is."""
         state.seen = int(np.isfinite(y).all(1).sum())
+        for x, target in zip(X, y, strict=True):
+            plausible.count(state.span, target)
+            self._note_inputs(state, x, target)
         self.model.start(state.inner, X, y)
 
     def forecast(self, state: GuardedState, X: np.ndarray) -> np.ndarray:
-        """Forecast of the held model."""
-        return self.model.forecast(state.inner, X)
+        """Forecast of the held model, drawn in where it is not plausible."""
+        held = self.model.forecast(state.inner, X)
+        scale, shift = self._drawn(state, held)
+        made = forecasts.records(
+            self.forecast_dtype(len(state.beyond)),
+            scale * held["mean"] + shift,
+            scale**2 * held["variance"],
+            scale**2 * held["noise"],
+        )
+        made["scale"], made["shift"], made["inner"] = scale, shift, held
+        return made
 
     def joint(self, state: GuardedState, X: np.ndarray) -> np.ndarray:
-        """Joint covariance of the held model."""
-        return self.model.joint(state.inner, X)
+        """Joint covariance of the held model, drawn in at each point."""
+        scale = self._drawn(state, self.model.forecast(state.inner, X))[0].T  # P×N
+        return scale[:, :, None] * self.model.joint(state.inner, X) * scale[:, None, :]
+
+    def _drawn(self, state: GuardedState, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """κ and (1 − κ) c for forecasts of the held model, N×P each: 1 and 0 where they are plausible."""
+        middle, reach = plausible.around(state.span)
+        mean, std = np.abs(held["mean"] - middle), np.sqrt(held["variance"])
+        farthest = mean.copy()
+        if np.any(mean + std > reach):  # a median is no farther from the mean than a standard deviation
+            farthest = np.maximum(mean, np.abs(self.model.law(held).from_normal(0.0) - middle))
+        out = farthest > reach
+        scale = np.where(out, reach / np.where(out, farthest, 1.0), 1.0)
+        return scale, np.where(out, (1.0 - scale) * middle, 0.0)
 
     def learn(
         self, state: GuardedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Bring a lone target to the limit, follow a jump of the level, let the held model learn, or start anew."""
-        known = self.model.forecast(state.inner, x[None]) if forecast is None else forecast
+        known = self.model.forecast(state.inner, x[None]) if forecast is None else inner(forecast)
+        assert known is not None  # noqa: S101 (a forecast has that part)
+        self._note_inputs(state, x, y)
         side = self._side(state, y, known)
         now = known
         if forecast is not None and (state.suspect > 0 or side.any()):  # what was issued may be older than the model
             now = self.model.forecast(state.inner, x[None])
         moved = self._follow_level(state, y, side, now)
         near = self._near(state, y, known, side)
+        self._count_range(state, y, near)
         self.model.learn(state.inner, x, near, elapsed, known)
         if not np.isfinite(y).all():
             return
@@ -173,7 +236,7 @@ class Guarded(Holding):
         state.error_beyond[...] = np.where(np.isfinite(y), np.where(alike, 0.0, error), before)
         step = np.where(alike, 0.5 * (error + before), 0.0)
         spiky = state.returned > 0 and state.seen - state.returned < _CALM
-        if spiky or not alike.any():
+        if spiky or self._switched(state) or not alike.any():
             return False
         if self._is_back(state, step).all():
             state.returned = state.seen
@@ -190,7 +253,7 @@ class Guarded(Holding):
     def _near(self, state: GuardedState, y: np.ndarray, known: np.ndarray, side: np.ndarray) -> np.ndarray:
         """The targets as the held model is to see them, P."""
         mean, std = known["mean"][0], np.sqrt(known["variance"][0])
-        lone = (side != 0) & (side != state.beyond)
+        lone = (side != 0) & (side != state.beyond) & (not self._switched(state))
         wild = lone & (np.abs(y - mean) > _WILD * self.reach * std)
         calm = state.last == 0 or state.seen - state.last >= _CALM
         back = self._is_back(state, y - mean)
@@ -202,13 +265,32 @@ class Guarded(Holding):
         near = np.where(side != 0, np.clip(y, mean - limit, mean + limit), y)
         return np.where(wild & (calm | back), np.nan, near)
 
+    @staticmethod
+    def _switched(state: GuardedState) -> bool:
+        """Whether an input that had not changed for some samples has another value in this one, or since the last."""
+        return bool(np.any((state.run <= 2) & (state.run_before >= _STEADY)))
+
+    def _count_range(self, state: GuardedState, y: np.ndarray, near: np.ndarray) -> None:
+        """Widen the range by a target as the held model sees it, but by no more than the target itself would."""
+        low, high = np.minimum(state.span.low, y), np.maximum(state.span.high, y)
+        plausible.count(state.span, np.where(state.span.count > 0, np.clip(near, low, high), near))
+
+    def _note_inputs(self, state: GuardedState, x: np.ndarray, y: np.ndarray) -> None:
+        """Count for how long each input has had its value; a sample without all its targets counts for nothing."""
+        here = np.isfinite(x) & np.isfinite(y).all()
+        same = here & (x == state.x) & (state.run > 0)
+        other = here & ~same
+        state.run_before[...] = np.where(other, state.run, state.run_before)
+        state.run[...] = np.where(other, 1, state.run + same)
+        state.x[...] = np.where(here, x, state.x)
+
     # ---- a past that no longer applies -------------------------------------------------------------------------------
 
     def _judge(self, state: GuardedState, x: np.ndarray, y: np.ndarray, mean: np.ndarray) -> None:
         """Note an error, and start anew where the last ones were too large to go on."""
         y = np.clip(y, -LARGEST, LARGEST)
         error = np.abs(np.clip(y - mean, -LARGEST, LARGEST))
-        large = np.any(error > _LARGE * state.usual) and state.seen > _FIRST
+        large = np.any(error > _LARGE * state.usual) and state.seen > _FIRST and not self._switched(state)
         pace = np.exp(max(_PACE, 1.0 / state.seen) * np.sign(error - state.usual))
         state.usual[...] = np.where(state.usual > 0.0, np.clip(state.usual * pace, _SMALLEST, LARGEST), error)
         if state.suspect < 2 and not large:
@@ -246,6 +328,8 @@ class Guarded(Holding):
         state.usual /= units.y_scale
         state.error_beyond /= units.y_scale
         state.step /= units.y_scale
+        state.x[...] = np.where(state.run > 0, units.inputs(state.x), 0.0)
+        plausible.rescale(state.span, units)
         self.model.rescale(state.inner, units)
 
     def check(self, state: GuardedState) -> None:
@@ -255,6 +339,9 @@ class Guarded(Holding):
         counts = (state.seen, state.last, state.moves, state.moved, state.returned, state.restarts)
         if min(*counts, state.guarded.min(), state.anew.min()) < 0:
             raise ValueError("seen, guarded, last, moves, moved, returned, restarts and anew must not be negative")
+        if min(state.run.min(initial=0), state.run_before.min(initial=0)) < 0 or not np.isfinite(state.x).all():
+            raise ValueError("run and run_before must not be negative, and x must be finite")
+        plausible.check(state.span)
         if not 0 <= state.suspect < SUSPECT:
             raise ValueError(f"suspect must lie in [0, {SUSPECT}); got {state.suspect}")
         if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= LARGEST)):

@@ -1,14 +1,15 @@
-// Targets no farther out than a model has reason to follow them, and no past that no longer applies: the twin of
-// wrappers/guarded.py.
+// Targets and forecasts no farther out than there is reason to follow them, and no past that no longer applies: the twin
+// of wrappers/guarded.py.
 
 #pragma once
 
 #include "holding.hpp"
+#include "plausible.hpp"
 
 namespace DRIFTGP_LEVEL {
 
-class Guarded : public Transparent {
-    static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100;  // as in guarded.py
+class Guarded : public Holding {
+    static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100, STEADY = 5;  // as in guarded.py
     static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
     static constexpr double PACE = 0.02, LARGEST = 1e40, SMALLEST = 1e-140;
@@ -16,8 +17,11 @@ class Guarded : public Transparent {
     const double reach;
     size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;
     size_t step = 0, moved = 0, returned = 0;
+    Span span;
+    size_t last_x = 0, run = 0, run_before = 0;
     size_t X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0, anew = 0;
     size_t held_size = 0;
+    size_t told_scale = 0, told_shift = 0;  // in a forecast
 
     static double bounded(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
 
@@ -39,6 +43,38 @@ class Guarded : public Transparent {
         bool soon = whole(state, moves) > 0 && whole(state, seen) - whole(state, moved) <= SOON;
         return soon && std::fabs(by + state[step + p]) <= BACK * std::fabs(state[step + p]);
     }
+    // Whether an input that had not changed for some samples has another value in this one, or since the last.
+    bool switched(const double *state) const {
+        for (int d = 0; d < D; d++)
+            if (whole(state, run + d) <= 2 && whole(state, run_before + d) >= STEADY) return true;
+        return false;
+    }
+    // For how long each input has had its value; a sample without all its targets counts for nothing.
+    void note_inputs(double *state, const double *x, const double *target) const {
+        if (!all_finite(target, P)) return;
+        for (int d = 0; d < D; d++) {
+            if (!std::isfinite(x[d])) continue;
+            Whole &length = whole(state, run + d);
+            if (length > 0 && x[d] == state[last_x + d]) length++;
+            else whole(state, run_before + d) = int64_t(length), length = 1;
+            state[last_x + d] = x[d];
+        }
+    }
+    // Widens the range by targets as the held node sees them, but by no more than the targets themselves would.
+    void count_range(double *state, const double *target, const double *seen_y) const {
+        for (int p = 0; p < P; p++) span.widen_within(state, p, seen_y[p], target[p]);
+    }
+    // How far the held forecast of output p is to be drawn in: κ, and (1 − κ) c.
+    void draw_in(const double *state, const double *said, int p, double &scale, double &shift) const {
+        scale = 1.0, shift = 0.0;
+        double middle, reach;
+        if (!span.around(state, p, middle, reach)) return;
+        double farthest = std::fabs(said[p] - middle);
+        // a median is no farther from the mean than a standard deviation
+        if (farthest + std::sqrt(said[P + p]) > reach)
+            farthest = std::max(farthest, std::fabs(held->from_normal(said, p, 0.0) - middle));
+        if (farthest > reach) scale = reach / farthest, shift = (1.0 - scale) * middle;
+    }
     // Moves the past to where two wild targets running say that the level is; whether they do.
     bool follow_level(double *state, const double *y, const double *sides, const double *now, Memory &memory) const {
         Lease lease(memory);
@@ -55,7 +91,7 @@ class Guarded : public Transparent {
             any |= alike, back &= is_back(state, p, jump[p]);
         }
         int64_t samples = whole(state, seen), spike = whole(state, returned);
-        if (!any || (spike > 0 && samples - spike < CALM)) return false;
+        if (!any || switched(state) || (spike > 0 && samples - spike < CALM)) return false;
         if (back) whole(state, returned) = samples;
         held->move_level(state + inner, jump);
         std::copy_n(jump, P, state + step);
@@ -69,7 +105,7 @@ class Guarded : public Transparent {
         bool calm = before == 0 || whole(state, seen) - before >= CALM, any = false;
         for (int p = 0; p < P; p++) {
             double mean = known[p], std = std::sqrt(known[P + p]);
-            bool lone = sides[p] != 0.0 && sides[p] != double(whole(state, beyond + p));
+            bool lone = sides[p] != 0.0 && sides[p] != double(whole(state, beyond + p)) && !switched(state);
             bool wild = lone && std::fabs(y[p] - mean) > WILD * reach * std;
             whole(state, guarded + p) += lone;
             if (std::isfinite(y[p])) whole(state, beyond + p) = int64_t(sides[p]);
@@ -103,11 +139,11 @@ class Guarded : public Transparent {
     void judge(double *state, const double *sample, const double *target, const double *mean, Memory &memory) const {
         Lease lease(memory);
         double *now = memory.take(P), pace = std::max(PACE, 1.0 / double(whole(state, seen)));
-        bool large = false;
+        bool large = false, switch_seen = switched(state);
         for (int p = 0; p < P; p++) {
             double &size = state[usual + p];
             now[p] = std::fabs(bounded(bounded(target[p]) - mean[p]));
-            large |= now[p] > LARGE * size && whole(state, seen) > FIRST;
+            large |= now[p] > LARGE * size && whole(state, seen) > FIRST && !switch_seen;
             double sign = now[p] > size ? 1.0 : now[p] < size ? -1.0 : 0.0;
             size = size > 0.0 ? std::min(std::max(size * std::exp(pace * sign), SMALLEST), LARGEST) : now[p];
         }
@@ -137,7 +173,7 @@ class Guarded : public Transparent {
 
   public:
     Guarded(const driftgp::Part &part, int inputs, int outputs)
-        : Transparent(part, inputs, outputs), reach(read_reach(part)) {}
+        : Holding(part, inputs, outputs), reach(read_reach(part)) {}
 
     void declare(Layout &state) override {
         size_t start = state.size;
@@ -146,6 +182,9 @@ class Guarded : public Transparent {
         last = state.wholes("last") - start, moves = state.wholes("moves") - start;
         step = state.floats("step", P) - start, moved = state.wholes("moved") - start;
         returned = state.wholes("returned") - start;
+        span.declare(state, start, P);
+        last_x = state.floats("x", D) - start, run = state.wholes("run", D) - start;
+        run_before = state.wholes("run_before", D) - start;
         X = state.floats("X", size_t(SUSPECT) * D) - start, y = state.floats("y", size_t(SUSPECT) * P) - start;
         error = state.floats("error", size_t(SUSPECT) * P) - start, suspect = state.wholes("suspect") - start;
         usual = state.floats("usual", P) - start, restarts = state.wholes("restarts") - start;
@@ -155,16 +194,29 @@ class Guarded : public Transparent {
     }
     void declare_forecast(Layout &forecast) override {
         size_t start = forecast.size;
-        held->declare_forecast(forecast);
-        told = forecast.size - start;
+        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
+        told_scale = forecast.floats("scale", P) - start, told_shift = forecast.floats("shift", P) - start;
+        declare_held_forecast(forecast, start);
     }
     void start(double *state, const double *samples, const double *targets, int64_t rows,
                Memory &memory) const override {
-        for (int64_t i = 0; i < rows; i++) whole(state, seen) += all_finite(targets + i * P, P);
+        for (int64_t i = 0; i < rows; i++) {
+            whole(state, seen) += all_finite(targets + i * P, P);
+            for (int p = 0; p < P; p++) span.widen(state, p, targets[i * P + p]);
+            note_inputs(state, samples + i * D, targets + i * P);
+        }
         held->start(state + inner, samples, targets, rows, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
-        held->forecast(state + inner, x, made, memory);
+        double *said = made + forecast_inner;
+        held->forecast(state + inner, x, said, memory);
+        for (int p = 0; p < P; p++) {
+            double scale, shift;
+            draw_in(state, said, p, scale, shift);
+            made[p] = scale * said[p] + shift;
+            made[P + p] = scale * scale * said[P + p], made[2 * P + p] = scale * scale * said[2 * P + p];
+            made[told_scale + p] = scale, made[told_shift + p] = shift;
+        }
     }
     void learn(double *state, const double *x, const double *target, double elapsed, const double *known,
                Memory &memory) const override {
@@ -172,11 +224,13 @@ class Guarded : public Transparent {
         const double *said = heard(state, x, known, memory), *now = said;
         double *sides = memory.take(P), *seen_y = memory.take(P);
         bool any = false;
+        note_inputs(state, x, target);
         for (int p = 0; p < P; p++) any |= (sides[p] = side(state, p, target[p], said)) != 0.0;
         // what was issued may be older than the node's state
         if (known && (any || whole(state, suspect) > 0)) now = heard(state, x, nullptr, memory);
         bool jumped = follow_level(state, target, sides, now, memory);
         near(state, target, said, sides, seen_y);
+        count_range(state, target, seen_y);
         held->learn(state + inner, x, seen_y, elapsed, said, memory);
         if (!all_finite(target, P)) return;
         whole(state, seen)++;
@@ -198,6 +252,11 @@ class Guarded : public Transparent {
         }
         for (int p = 0; p < P; p++) state[usual + p] /= units.y_scale[p], state[error_beyond + p] /= units.y_scale[p],
                                     state[step + p] /= units.y_scale[p];
+        for (int d = 0; d < D; d++) {
+            double &x = state[last_x + d];
+            x = whole(state, run + d) > 0 ? in_other_units(x, units.x_centre[d], units.x_scale[d]) : 0.0;
+        }
+        span.rescale(state, units);
         Holding::rescale(state, units, memory);
     }
     void check(const double *state) const override {
@@ -209,12 +268,32 @@ class Guarded : public Transparent {
         refuse_unless_counts(state, returned, 1, "returned");
         refuse_unless_counts(state, restarts, 1, "restarts");
         refuse_unless_counts(state, anew, OFTEN, "anew");
+        refuse_unless_counts(state, run, D, "run");
+        refuse_unless_counts(state, run_before, D, "run_before");
+        refuse_unless(all_finite(state + last_x, D), "x", "finite");
+        span.check(state);
         refuse_unless(whole(state, suspect) >= 0 && whole(state, suspect) < SUSPECT, "suspect", "a number of samples");
         for (int p = 0; p < P; p++)
             refuse_unless(whole(state, beyond + p) >= -1 && whole(state, beyond + p) <= 1, "beyond", "-1, 0 or 1");
         refuse_unless(all_finite(state + error_beyond, P), "error_beyond", "finite");
         refuse_unless(all_finite(state + step, P), "step", "finite");
         Holding::check(state);
+    }
+
+    // ---- the law: the held node's, drawn in
+
+    double to_normal(const double *made, int p, double y) const override {
+        if (normal()) return Node::to_normal(made, p, y);
+        return held->to_normal(made + forecast_inner, p, (y - made[told_shift + p]) / made[told_scale + p]);
+    }
+    double from_normal(const double *made, int p, double z) const override {
+        if (normal()) return Node::from_normal(made, p, z);
+        return made[told_scale + p] * held->from_normal(made + forecast_inner, p, z) + made[told_shift + p];
+    }
+    double log_prob(const double *made, int p, double y) const override {
+        if (normal()) return Node::log_prob(made, p, y);
+        double scale = made[told_scale + p];
+        return held->log_prob(made + forecast_inner, p, (y - made[told_shift + p]) / scale) - std::log(scale);
     }
 };
 

@@ -8,7 +8,7 @@ namespace DRIFTGP_LEVEL {
 
 // The range of each target of late, in a record of its own.
 class Span {
-    static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76;  // as in plausible.py
+    static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3, LEAST = 1e-12;  // as in plausible.py
     static constexpr int64_t FIRST = 10;
     int P = 0;
     size_t low = 0, high = 0, count = 0;
@@ -41,6 +41,20 @@ class Span {
         double &from = state[low + p], &to = state[high + p];
         if (whole(state, count + p)++ == 0) from = to = y;
         from = std::min(y, from + (y - from) / MEMORY), to = std::max(y, to - (to - y) / MEMORY);
+    }
+    // One more target, of which a node sees something else: it widens the range by no more than itself would.
+    void widen_within(double *state, int p, double seen, double y) const {
+        if (whole(state, count + p) > 0 && std::isfinite(y))
+            seen = seen < std::min(state[low + p], y) ? std::min(state[low + p], y)
+                   : seen > std::max(state[high + p], y) ? std::max(state[high + p], y) : seen;
+        widen(state, p, seen);
+    }
+    // The middle of the range, and how far from it a plausible mean is at most; whether that is known.
+    bool around(const double *state, int p, double &middle, double &reach) const {
+        double length = state[high + p] - state[low + p];
+        middle = 0.5 * (state[low + p] + state[high + p]);
+        reach = 1.5 * (length > SHORTEST ? length : std::max(SHARE * std::fabs(middle), LEAST));
+        return whole(state, count + p) >= FIRST;
     }
     Limits limits(const double *state, int p) const {
         double from = state[low + p], to = state[high + p], length = to - from;
