@@ -15,7 +15,7 @@ from driftgp.wrappers import CarryForward, Standardize
 pytest.importorskip("pandas")
 pytest.importorskip("narwhals")
 
-MODEL = CarryForward(Standardize(AGP(inducing=4, window=12, step="natural", prior=3.0), adapt=0.99))
+MODEL = CarryForward(Standardize(AGP(inducing=4, window=12, step="scaled", prior=3.0), adapt=0.99))
 START = datetime(2024, 1, 1)
 HOUR = timedelta(hours=1)
 N = 60

@@ -134,6 +134,8 @@ class Clock(NamedTuple):
     def row(self, at: float) -> tuple[float, bool, "Clock"]:
         """Time since the last row that is believed (negative for a late one), whether it jumped, and the clock then."""
         bound, gap, step = self.bound, at - self.latest, at - self.before
+        if (self.before < self.latest) != (gap < 0.0):  # between a late row and one in order is no step
+            step = gap
         clock = self._replace(before=at, jumped=math.nan)
         if 0.0 < step <= bound and not self.fixed:
             clock = clock.noted(step)

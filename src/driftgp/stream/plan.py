@@ -25,6 +25,7 @@ _LABELS = 10_000  # different texts of one column that are told apart
 _UNSEEN = -1.0
 BLANK = frozenset({"", "na", "nan", "n/a", "#n/a", "null", "none", "-", "--"})
 YES, NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off"})
+_FLAGS = {"yes": 0, "no": 1}  # what a column of them begins with: both are known with the first
 
 Labels = dict[str, int]  # of a column of text: each text and its code
 Kind = Labels | bool  # True: numbers; False: nothing has come yet
@@ -156,13 +157,15 @@ class Plan(NamedTuple):
         return first
 
     def grown(self, known: Categories, row: np.ndarray) -> Categories:
-        """The categories of a series once this row (C) has come."""
+        """The categories of a series once this row (C) has come; with yes comes no, and the other way round."""
         grown = list(known)
         for place, kind in enumerate(self.kinds):
             code = row[place]
-            new = isinstance(kind, dict) and code >= 0.0 and code not in known[place]
-            if new and len(known[place]) < MOST:
-                grown[place] = (*known[place], int(code))
+            if not isinstance(kind, dict) or not code >= 0.0 or code in known[place] or len(known[place]) >= MOST:
+                continue
+            flag = code in _FLAGS.values() and _began_with_a_flag(kind)
+            new = tuple(_FLAGS.values()) if flag else (int(code),)
+            grown[place] = (*known[place], *new)
         return tuple(grown)
 
     def encoder(self, categories: Categories, derived: tuple[str, ...], horizon: int = 1) -> "Encoder":
@@ -295,7 +298,7 @@ def _encoder(
 
 
 def _is_flag(label: str) -> bool:
-    return label.casefold() in YES or label.casefold() in NO
+    return label.strip().casefold() in YES | NO
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -311,11 +314,12 @@ def _decided(column: Column, kind: Kind) -> Kind:
     if not labels:
         return False
     refuse_unread(column.name, labels[0])
-    return {}
+    return dict(_FLAGS) if _is_flag(labels[0]) else {}
 
 
 def _grown(labels: Labels, column: Column) -> Labels:
-    new = [label for label in dict.fromkeys(_labels(column)) if label is not None and label not in labels]
+    known = dict.fromkeys(_read(column, labels))
+    new = [label for label in known if label is not None and label not in labels]
     if not new:
         return labels
     if len(labels) < MOST <= len(labels) + len(new):
@@ -332,7 +336,7 @@ def _grown(labels: Labels, column: Column) -> Labels:
 def _coded(column: Column, kind: Kind) -> np.ndarray:
     if isinstance(kind, dict):
         return np.array(
-            [np.nan if label is None else float(kind.get(label, _UNSEEN)) for label in _labels(column)], np.float64
+            [np.nan if label is None else float(kind.get(label, _UNSEEN)) for label in _read(column, kind)], np.float64
         )
     if column.kind == "numbers":
         return np.asarray(column.values, np.float64)
@@ -347,6 +351,21 @@ def _labels(column: Column) -> list[str | None]:
     if column.kind == "text":
         return [None if value is None or value.strip().casefold() in BLANK else value for value in column.values]
     return [None if value != value else f"{value:g}" for value in np.asarray(column.values, np.float64).tolist()]
+
+
+def _read(column: Column, labels: Labels) -> list[str | None]:
+    """The labels of a column; where it began with yes or no, all words for these are one of the two."""
+    if not _began_with_a_flag(labels):
+        return _labels(column)
+    return [_flag(label) if label is not None and _is_flag(label) else label for label in _labels(column)]
+
+
+def _began_with_a_flag(labels: Labels) -> bool:
+    return labels.get("yes") == 0 and labels.get("no") == 1
+
+
+def _flag(label: str) -> str:
+    return "yes" if label.strip().casefold() in YES else "no"
 
 
 def _usable(column: Column) -> None:

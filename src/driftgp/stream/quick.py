@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from driftgp.predictions import Forecast
-from driftgp.stream.plan import YES
+from driftgp.stream.plan import NO, YES
 from driftgp.stream.runtime import Streams
 from driftgp.stream.series import Series
 
@@ -57,10 +57,10 @@ class Quick:
             if texts is None:
                 continue
             first, flag = encoder.first[place], encoder.flags[place]
-            inputs = {
-                text: (first, float(text.casefold() in YES)) if flag else (first + i, 1.0)
-                for i, text in enumerate(texts)
-            }
+            inputs = {text: (first + i, 1.0) for i, text in enumerate(texts)}
+            if flag:
+                inputs = {word: (first, float(word in YES)) for word in YES | NO}
+                inputs |= {word.title(): found for word, found in inputs.items()}
             self._texts.append((place, inputs, flag))
 
     # ---- rows --------------------------------------------------------------------------------------------------------
