@@ -62,7 +62,7 @@ def originals() -> dict[str, list[bytes]]:
     forecasters[2].update(Y[:20], known=np.ones((22, 1)))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("table.csv").write_bytes(files.CSV)
-        for name, more in (("one", ()), ("many", ("--group", "key", "--horizon", "3", "--lags", "2"))):
+        for name, more in (("one", ()), ("many", ("--key", "key", "--horizon", "3", "--lags", "2"))):
             code, said = files.run("table.csv", "--target", "y", "--warmup", "5", *more, "--checkpoint", name)
             assert code == 0, said
         runs = [Path(name).read_bytes() for name in ("one", "many")]
