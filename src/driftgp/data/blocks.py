@@ -312,6 +312,7 @@ class Order(NamedTuple):
 
     rows: int
     back: int  # rows that are older than the row before them, of the same series
+    series: int = 0
 
 
 def order_of(rows: Rows, written: Written, key: str | None) -> Order:
@@ -342,7 +343,7 @@ def order_of(rows: Rows, written: Written, key: str | None) -> Order:
         if len(some) == _AT_ONCE:
             look()
     look()
-    return Order(count, back)
+    return Order(count, back, len(last))
 
 
 def in_order_of_time(blocks: Sequence[Block], written: Written) -> Block:

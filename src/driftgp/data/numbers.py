@@ -21,6 +21,7 @@ _GROUPED = {
     "point": re.compile(_APART.format(marks=",", decimal=r"\.")),
     "comma": re.compile(_APART.format(marks=".", decimal=",")),
 }
+_MONEY = re.compile(r"^([+-]?)[$€£¥] ?|()\s?[$€£¥]$")
 _GROUPS = {"point": re.compile(r"[,'’ \u00a0\u202f]"), "comma": re.compile(r"[.'’ \u00a0\u202f]")}
 
 
@@ -31,13 +32,15 @@ def as_number(cell: str, decimal: Decimal = "point") -> float | None:
     (2500.0, nan, None, None)
     >>> as_number("1,234.5"), as_number("1.234,5", "comma"), as_number("12.5", "comma"), as_number("1 234")
     (1234.5, 1234.5, None, 1234.0)
+    >>> as_number("$2,511.62"), as_number("12,50 €", "comma")
+    (2511.62, 12.5)
     """
     cell = cell.strip()
     if decimal == "point" and _PLAIN.fullmatch(cell):
         return _finite(cell)
     if cell.casefold() in BLANK:
         return math.nan
-    cell = cell.replace("\u2212", "-")
+    cell = _MONEY.sub(r"\1", cell.replace("\u2212", "-"))
     if _GROUPED[decimal].fullmatch(cell):
         cell = _GROUPS[decimal].sub("", cell)
     elif decimal == "comma" and "." in cell:

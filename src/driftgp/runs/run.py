@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.data.blocks import Block, Complain, Reader, Source, in_order_of_time, order_of, time_texts
+from driftgp.data.blocks import Block, Complain, Order, Reader, Source, in_order_of_time, order_of, time_texts
 from driftgp.data.rows import Row, Rows
 from driftgp.data.written import Written, find_written, likely_keys
 from driftgp.fleet import Fleet
@@ -33,7 +33,7 @@ from driftgp.stream.settings import Settings as StreamSettings
 KIND = "run"
 PEEK = 1000  # rows of a file by which it is known how it is written; of a live stream the first one
 BLOCK = 1 << 14  # rows read, and answered, at a time
-EACH, MOST = 32, 1 << 17  # rows of each series that a block should have, and of all of them at most
+EACH, MOST = 128, 1 << 17  # rows of each series that a block should have, and of all of them at most
 _WRONG = (KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 
@@ -123,6 +123,7 @@ class Run:
         self._block = 1 if live else block
         self._source = Source(rows, skip=settings.malformed == "skip", complain=complain)
         self._sorted: Block | None = None
+        self._expected = 0  # series, as far as a first look at the file has shown
         if saved is None:
             self.facts = self._found(rows, finite=not (live or growing))
             self.stream = _stream(settings, self.facts)
@@ -161,7 +162,8 @@ class Run:
                 "a date such as 2020-01-31 13:00, for the calendar; for seconds since 1970 say --time-format seconds"
             )
             raise rows.fault(first[0], rows.index(written.time[0]), expected)
-        back = order_of(rows, written, settings.key).back if finite else 0
+        order = order_of(rows, written, settings.key) if finite else Order(0, 0)
+        back, self._expected = order.back, order.series
         reader = Reader(self._source, written, key=settings.key)
         if back:
             self._sorted = in_order_of_time(list(reader.blocks(BLOCK)), written)
@@ -259,7 +261,7 @@ class Run:
     @property
     def _size(self) -> int:
         """Rows of the next block: more of them where there are many series, so that each has several rows in it."""
-        return self._block or min(max(BLOCK, EACH * self.series), MOST)
+        return self._block or min(max(BLOCK, EACH * max(self.series, self._expected)), MOST)
 
     def _answered(self, block: Block) -> Answers:
         written, settings, table = self.facts.written, self.settings, block.table

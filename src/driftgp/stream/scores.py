@@ -60,12 +60,15 @@ def scores_of(prediction: Prediction, seen: Any) -> Scores:
     labels = monitor.labels
     found = means(monitor.in_all(), labels)
     return Scores(
-        int(found["scored"]),
-        *(found[name] for name in ("rmse", "mae", "crps", "nlpd")),
-        seen.level,
-        found["coverage"],
-        found["width"],
-        {label: (found[f"rmse_{n}"], found[f"mae_{n}"]) for n, label in enumerate(labels)},
-        monitor.by_hour() if seen.dated else None,
-        monitor.by_tenth(),
+        rows=int(found["scored"]),
+        rmse=found["rmse"],
+        mae=found["mae"],
+        crps=found["crps"],
+        nlpd=found["nlpd"],
+        level=seen.level,
+        coverage=found["coverage"],
+        width=found["width"],
+        naive={label: (found[f"rmse_{n}"], found[f"mae_{n}"]) for n, label in enumerate(labels)},
+        by_hour=monitor.by_hour() if seen.dated else None,
+        by_decile=monitor.by_tenth(),
     )
