@@ -25,8 +25,8 @@ ONE_MAP = (
     "one was drawn."
 )
 REFERENCE = (
-    "This is the reference implementation with the notebook's rates, in double precision; its random draws are others, "
-    "and single precision makes its factorisations fail at other samples."
+    "This is the reference implementation with the notebook's rates, in double precision and with other random draws; "
+    "what kept the notebook's run from going astray was not found."
 )
 REASONS: dict[tuple[str, str, str], str] = {
     ("load", "ME", "AGP-VSI"): PUBLISHED_RUN,
