@@ -445,7 +445,6 @@ def test_a_process_may_exit_while_native_calls_run_in_its_threads(number):
         import threading, time, numpy as np
         from driftgp import AGP, Online
         from driftgp.fleet import Fleet
-from driftgp.forecasting import Forecaster
         X = np.random.default_rng(0).normal(size=(20000, 2))
         fleet = Fleet(AGP(inducing=10, window=60))
         work = lambda: fleet.update(np.arange(20000) % 50, X, X[:, 0])

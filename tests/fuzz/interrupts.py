@@ -237,7 +237,7 @@ KINDS: dict[str, Callable[[np.random.Generator], int]] = {
     "Forecaster": a_forecaster,
     "run": a_run,
 }
-ENABLED = ("Online", "Fleet", "Fleet", "run")  # "Forecaster", once its steps happen or do not
+ENABLED = ("Online", "Fleet", "Fleet", "run", "Forecaster")
 
 
 def case(rng: np.random.Generator) -> str:
