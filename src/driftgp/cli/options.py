@@ -135,7 +135,10 @@ Season = Annotated[
     int | None, typer.Option(min=1, help="Rows of a season.", show_default="by the times", rich_help_panel=TIME)
 ]
 Horizon = Annotated[
-    int | None, typer.Option(help="Rows from the last known target to the row that is predicted.", show_default="1", rich_help_panel=TIME)
+    int | None,
+    typer.Option(
+        help="Rows from the last known target to the row that is predicted.", show_default="1", rich_help_panel=TIME
+    ),
 ]
 Level = Annotated[
     float | None, typer.Option(help="Level of the intervals.", show_default="0.95", rich_help_panel=MODEL)
