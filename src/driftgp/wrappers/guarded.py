@@ -89,8 +89,8 @@ class Guarded(Holding):
     the past stays where it is for the next 1000 samples.
 
     Where an input that had not changed for five samples has done so in this one or the one before, it may be why a
-    target is far out: a machine was switched off. Such a target counts in full and moves no past, so that the model
-    learns what the switch does.
+    target is far out: a machine was switched off. Such a target moves no past, and counts in full if it is more than
+    fifty standard deviations out, so that the model learns what the switch does.
 
     Where the past no longer applies, the held model starts anew: a sensor whose unit has changed, the calm after a
     stretch of nonsense. Two errors running of more than ten times the usual size begin a trial of 20 samples. If by the
@@ -253,7 +253,8 @@ class Guarded(Holding):
     def _near(self, state: GuardedState, y: np.ndarray, known: np.ndarray, side: np.ndarray) -> np.ndarray:
         """The targets as the held model is to see them, P."""
         mean, std = known["mean"][0], np.sqrt(known["variance"][0])
-        lone = (side != 0) & (side != state.beyond) & (not self._switched(state))
+        switch = (np.abs(y - mean) > _ABRUPT * std) & self._switched(state)
+        lone = (side != 0) & (side != state.beyond) & ~switch
         wild = lone & (np.abs(y - mean) > _WILD * self.reach * std)
         calm = state.last == 0 or state.seen - state.last >= _CALM
         back = self._is_back(state, y - mean)

@@ -105,7 +105,8 @@ class Guarded : public Holding {
         bool calm = before == 0 || whole(state, seen) - before >= CALM, any = false;
         for (int p = 0; p < P; p++) {
             double mean = known[p], std = std::sqrt(known[P + p]);
-            bool lone = sides[p] != 0.0 && sides[p] != double(whole(state, beyond + p)) && !switched(state);
+            bool by_switch = std::fabs(y[p] - mean) > ABRUPT * std && switched(state);
+            bool lone = sides[p] != 0.0 && sides[p] != double(whole(state, beyond + p)) && !by_switch;
             bool wild = lone && std::fabs(y[p] - mean) > WILD * reach * std;
             whole(state, guarded + p) += lone;
             if (std::isfinite(y[p])) whole(state, beyond + p) = int64_t(sides[p]);
