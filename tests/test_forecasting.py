@@ -355,7 +355,7 @@ def test_a_damaged_or_strange_file_is_refused(tmp_path):
     [
         (lambda work: work.v.fill(-1.0), "v must be above 0"),
         (lambda work: work.phi.fill(np.nan), "phi is not finite"),
-        (lambda work: work.sheet.P.fill(np.inf), "must be finite"),
+        (lambda work: work.sheet.P.fill(np.inf), "must be at most 1e"),
         (lambda work: work.R.fill(-1.0), "negative variance"),
         (lambda work: work.records["inner"]["cursor"].fill(99), "cursor"),
         (lambda work: setattr(work, "row", -5), "cannot be"),

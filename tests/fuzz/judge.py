@@ -139,7 +139,9 @@ def ratios(mean: Floats, X: Floats, y: Floats) -> list[float]:
         seen = y[: rows[-1] + 1]
         floor = FLOOR * float(np.std(seen[np.isfinite(seen) & (np.abs(seen) < ABSURD)]))
         errors = [_rmse(each[rows] - y[rows]) for each in (mean, *rivals)]
-        floor = max(floor, 1e-12 * float(np.abs(y[rows]).max()), 1e-300)
+        if floor == 0.0:  # of a constant, the range counts as 10⁻³ of the value
+            floor = FLOOR * 1e-3 * float(np.abs(y[rows]).max())
+        floor = max(floor, 1e-300)
         own, *others = (max(error, floor) for error in errors)
         found.append(own / min(others))
     return found

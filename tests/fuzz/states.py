@@ -79,10 +79,16 @@ def by_checkpoint(rng: np.random.Generator, state: State) -> State:
 def by_fleet(rng: np.random.Generator, state: State) -> State:
     fleet = Fleet(state.model)
     fleet.update(["a", "b"], X[:2], Y[:2])
-    slot = fleet._slots["b"]
-    fleet._states.record(slot)[...] = state.record
+    put(fleet, "b", state)
     given = state.model if rng.random() < 0.5 else None
-    return Fleet.from_bytes(given, fleet.to_bytes()).state("b")
+    return Fleet.from_bytes(fleet.to_bytes(), given).state("b")
+
+
+def put(fleet: Fleet, key: str, state: State) -> None:
+    """Have a key go on from a state, whatever it holds."""
+    seat = fleet._streams.series[key].seat
+    assert seat is not None
+    seat.stack.record(seat.slot)[...] = state.record
 
 
 def by_eviction(rng: np.random.Generator, state: State) -> State:
@@ -91,7 +97,7 @@ def by_eviction(rng: np.random.Generator, state: State) -> State:
     for each in (fleet, other):
         each.update(["a"], X[:1], Y[:1])
     other.update(["b"], X[:1], Y[:1])
-    other._states.record(other._slots["b"])[...] = state.record
+    put(other, "b", state)
     fleet.admit(other.evict(["b"]))
     return fleet.state("b")
 
