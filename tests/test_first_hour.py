@@ -10,6 +10,7 @@ import pytest
 import driftgp
 from driftgp import AGP, FastAGP, Fleet, Online, checkpoint, evaluate, prequential, recommended
 from driftgp.kernels import SE
+from driftgp.stream import store
 from driftgp.wrappers import Calibrated, Standardize
 
 RNG = np.random.default_rng(4)
@@ -55,6 +56,19 @@ def test_a_model_that_finds_its_units_itself_says_nothing(model):
         warnings.simplefilter("error")
         online = Online(model, model.init(X[:30], Y[:30]))
         online.update(X[30], Y[30])
+        fleet = Fleet(model)
+        fleet.warm(X[:30], Y[:30])
+        fleet.update(["a"], X[30:31], Y[30:31])
+    assert fleet.state("a").record.tobytes() == online.state.record.tobytes()
+
+
+def test_units_of_a_warm_up_batch_cannot_begin_without_one():
+    for update in (
+        lambda: Online(Standardize(SMALL)).update(X[0], Y[0]),
+        lambda: Fleet(Standardize(SMALL)).update(["a"], X[:1], Y[:1]),
+    ):
+        with pytest.raises(ValueError, match="X must hold a warm-up batch"):
+            update()
 
 
 def test_numbers_near_unit_scale_are_no_news():
@@ -154,24 +168,39 @@ def test_an_online_in_place_of_a_state_is_answered_with_what_to_do(tmp_path):
     with pytest.raises(ValueError, match=r"state must be a State of the model; got Online: write it with its own save"):
         checkpoint.save(tmp_path / "x.ckpt", online.model, online)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="there is no state yet: it begins with the first row"):
-        Online().save(tmp_path / "x.ckpt")
+        checkpoint.save(tmp_path / "x.ckpt", online.model, Online().state)
+
+
+def test_an_online_is_saved_before_its_first_row_too(tmp_path):
+    Online(horizon=3).save(tmp_path / "new.gp")
+    new, back = Online(horizon=3), Online.load(tmp_path / "new.gp")
+    for each in (new, back):
+        each.update(X[:5], Y[:5])
+    assert back.to_bytes() == new.to_bytes()
 
 
 @pytest.mark.parametrize(
     ("part", "wrong"),
     [
-        *(("intake", wrong) for wrong in (None, 7, [], {"time": None, "columns": [["a"], []], "clock": []})),
-        *(("buffer", wrong) for wrong in (7, "x", {"first": 2, "X": [], "y": [], "elapsed": [1.0] * 3})),
-        *(("warmup", wrong) for wrong in ("x", [])),
+        *(("clock", wrong) for wrong in (None, 7, [], [-1.0] * 10)),
+        *(("categories", wrong) for wrong in (None, 7, [], [[0], []])),
+        *(
+            ("buffer", wrong)
+            for wrong in (7, "x", [0], [400, np.zeros((0, 2)), np.zeros((0, 1)), np.ones(3), np.ones(3)])
+        ),
+        *(("warmup", wrong) for wrong in ("x", [], -1)),
     ],
 )
 def test_a_file_that_was_tampered_with_is_refused(part, wrong):
     online = Online()
     online.update(X[:3], Y[:3])
-    stored = {**checkpoint.restore(None, online.to_bytes()).extra["online"], part: wrong}
-    data = checkpoint.to_bytes(online.model, online.state, {"online": stored})
-    with pytest.raises(ValueError, match="checkpoint is damaged: what it says of the rows cannot be"):
-        Online.from_bytes(data)
+    tree = store.opened("online", online.to_bytes())
+    assert Online.from_bytes(store.seal("online", tree)).to_bytes() == online.to_bytes()
+    ((_, _, series),) = tree["series"]
+    assert part in series
+    series[part] = wrong
+    with pytest.raises(ValueError, match=r"online is damaged: (what it says of its rows cannot be|its header is not)"):
+        Online.from_bytes(store.seal("online", tree))
 
 
 def test_a_kernel_of_ones_own_has_to_be_given(tmp_path):
@@ -182,7 +211,7 @@ def test_a_kernel_of_ones_own_has_to_be_given(tmp_path):
     online = Online(model)
     online.update(X[:3], Y[:3])
     online.save(tmp_path / "mine.gp")
-    with pytest.raises(ValueError, match=r"mine\.gp: checkpoint cannot be read without its model"):
+    with pytest.raises(ValueError, match=r"mine\.gp: online cannot be read without its model"):
         Online.load(tmp_path / "mine.gp")
     assert Online.load(tmp_path / "mine.gp", model).state.record.tobytes() == online.state.record.tobytes()
 
@@ -200,7 +229,8 @@ def test_everything_says_what_it_is():
     fleet.update(["a"], X[:1], Y[:1])
     assert repr(online).startswith("<Online: CarryForward(Guarded(")
     assert repr(online).endswith("2 inputs, 398 rows until the model is chosen>")
-    assert repr(fleet).startswith("<Fleet of 1 key: CarryForward(Guarded(")
+    assert repr(fleet) == "<Fleet of 1 key: the default, medium effort>"
+    assert repr(Fleet(Standardize(AGP()))) == "<Fleet of 0 keys: Standardize(AGP)>"
     assert repr(online.predict(X[2])).startswith("<Forecast of 1 row: mean (95 % interval) 3")
 
 

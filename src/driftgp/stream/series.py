@@ -389,13 +389,17 @@ class Series:
 
     def _started(self, choice: Choice, encoder: Encoder, rows: Rows | None) -> Seat:
         layout = Layout(encoder.width, self.owner.outputs, self.owner.start.gaps)
-        seat = self.owner.stacks.admit(choice.model, layout)
         count = 0 if rows is None else min(choice.warmup, len(rows))
         X = np.zeros((0, encoder.width)) if rows is None else encoder.expanded(rows.raw[:count])
         y = np.zeros((0, self.owner.P)) if rows is None else rows.y[:count]
         common = self.owner.common
+        if common is not None and (common.model, common.layout) != (choice.model, layout):
+            common = None
+        if common is None:  # a state that is there already has been accepted, with the rows that it began with
+            choice.model.accept(layout.inputs, layout.columns, count)
+        seat = self.owner.stacks.admit(choice.model, layout)
         try:
-            if common is not None and (common.model, common.layout) == (choice.model, layout):
+            if common is not None:
                 seat.stack.record(seat.slot)[...] = common.record
             else:
                 seat.stack.engine.start(seat.stack.record(seat.slot), X, y)

@@ -72,8 +72,7 @@ class Stacks:
         self._stacks: dict[tuple[Model, Layout], Stack] = {}
 
     def admit(self, model: Model, layout: Layout) -> Seat:
-        """A place for a series that has this model."""
-        model.accept(layout.inputs, layout.columns, 0)
+        """A place for a series that has this model, which accepts this layout."""
         stack = self._stacks.get((model, layout))
         if stack is None:
             stack = self._stacks[model, layout] = Stack(model, layout)
