@@ -163,7 +163,7 @@ def test_sums_of_a_bank_out_of_all_proportion_are_refused():
 
 def resealed(data: bytes, change: Callable[[dict[str, Any]], Any]) -> bytes:
     """A saved file whose header was changed, with a right checksum, compressed as far as it goes."""
-    frame = saved.FORMS["frame"]
+    frame = saved.FRAME
     magic, version, length, rest = frame.unpack_from(data)
     header = json.loads(zlib.decompress(data[frame.size : frame.size + length]))
     change(header)
