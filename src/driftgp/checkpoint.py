@@ -99,7 +99,17 @@ def restore(model: Model | None, data: bytes) -> Restored:
 
 
 def restored(tree: dict[str, Any], model: Model | None) -> Restored:
-    """The same from what `driftgp.stream.store.opened` gave."""
+    """Do what `restore` does with bytes that were opened before.
+
+    Args:
+        tree: what `driftgp.stream.store.opened` gave.
+        model: the model, or None for the one that the tree describes.
+
+    >>> from driftgp import AGP
+    >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
+    >>> restored(store.opened(KIND, to_bytes(state.model, state)), None).exact
+    True
+    """
     try:
         model_of(KIND, tree["model"], model)
         (state,), extra = store.states_of(KIND, tree, model), json.loads(tree["extra"])

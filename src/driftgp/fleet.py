@@ -198,7 +198,7 @@ class Fleet:
 
     @classmethod
     def of(cls, streams: Streams) -> "Fleet":
-        """The one that stands on this runtime."""
+        """The one that stands on a runtime, `streams`."""
         fleet = cls.__new__(cls)
         fleet._adopt(streams)  # noqa: SLF001
         return fleet

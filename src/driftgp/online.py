@@ -465,7 +465,7 @@ class Online:
 
     @classmethod
     def of(cls, streams: Streams) -> "Online":
-        """The one that stands on this runtime."""
+        """The one that stands on a runtime, `streams`."""
         online = cls.__new__(cls)
         online._adopt(streams)  # noqa: SLF001
         return online
