@@ -312,7 +312,8 @@ class Online:
         >>> online.update(y=7.0, id="c")
         """
         with self.lock:
-            if type(y) is float and elapsed is None and issued is None and id is None and self._learned_quickly(x, y):
+            plain = elapsed is None and issued is None and id is None and isinstance(y, float)
+            if plain and self._learned_quickly(x, y):
                 return
             if id is None:
                 self._take(x, y, elapsed, at_once=True, issued=issued)
