@@ -106,7 +106,8 @@ class Streams:
     @property
     def derived(self) -> Derived:
         """The inputs that follow from the past."""
-        assert self._derived is not None  # noqa: S101
+        if self._derived is None:
+            raise ValueError("there are no columns yet: they are known with the first row")
         return self._derived
 
     @property
