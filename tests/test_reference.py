@@ -10,7 +10,8 @@ import pytest
 
 import driftgp
 
-PAGE = (Path(__file__).parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
+PAGES = sorted((Path(__file__).parent.parent / "docs" / "reference").glob("*.md"))
+PAGE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 # Modules all of whose public names are for users.
 MODULES = ("fleet", "forecasting", "alarms", "comparison", "sklearn", "river", "skpro", "sktime", "wrappers", "members")
 
