@@ -314,8 +314,8 @@ def test_another_model_is_refused_and_the_difference_named(data, other, differen
         (lambda data: data[:-1], "truncated or has grown"),
         (lambda data: data + b"\0", "truncated or has grown"),
         (lambda data: data[:10], "truncated"),
-        (lambda data: b"", "must be a driftgp stream"),
-        (lambda data: b"row,mean\n1,2\n", "must be a driftgp stream"),
+        (lambda data: b"", "not a stream saved by driftgp"),
+        (lambda data: b"row,mean\n1,2\n", "not a stream saved by driftgp"),
         (lambda data: data[:8] + b"\x07\0" + data[10:], "version 7; this release of driftgp reads version 3"),
         (
             lambda data: data[:8] + b"\x01\0" + data[10:],
@@ -484,7 +484,7 @@ def test_a_file_resumes_through_all_the_wrappers(tmp_path, given):
 def test_a_file_that_is_refused_is_named(tmp_path):
     path = tmp_path / "model.ckpt"
     path.write_bytes(b"something else")
-    with pytest.raises(ValueError, match=r"model\.ckpt: data must be a driftgp stream"):
+    with pytest.raises(ValueError, match=r"model\.ckpt: this is not a stream saved by driftgp"):
         checkpoint.load(path)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftgp import AGP, FastAGP, bound, recommended
+from driftgp import AGP, FastAGP, Online, bound, recommended
 from driftgp.diagnostics import Monitor, MonitorState, describe, importance
 from driftgp.kernels import SE
 from driftgp.members import Lagged, LastKMean
@@ -239,3 +239,12 @@ def test_importance_follows_the_input_that_matters():
     after = importance(model.update(state, X[300:], y[300:]))
     assert after.argmax() == 2
     assert after.sum() == pytest.approx(1.0)
+
+
+def test_importance_takes_an_online_and_names_what_it_cannot_take():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    online = Online(effort="low")
+    online.update(X, X[:, 0])
+    np.testing.assert_array_equal(importance(online), importance(online.state))
+    with pytest.raises(TypeError, match="got int"):
+        importance(3)

@@ -308,7 +308,7 @@ def test_a_file_is_refused_by_name_if_it_is_of_another_model_or_damaged(grown, t
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"fleet\.bin.*checksum"):
         Fleet.load(path, MODEL)
-    with pytest.raises(ValueError, match="must be a driftgp stream"):
+    with pytest.raises(ValueError, match="not a stream saved by driftgp"):
         Fleet.from_bytes(b"something else", MODEL)
     with pytest.raises(ValueError, match="truncated"):
         Fleet.from_bytes(grown.to_bytes()[:-5], MODEL)

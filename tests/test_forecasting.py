@@ -346,7 +346,7 @@ def test_a_damaged_or_strange_file_is_refused(tmp_path):
     path.write_bytes(bytes(data))
     with pytest.raises(ValueError, match=r"forecaster\.gp: forecaster is damaged: its checksum"):
         Forecaster.load(path)
-    with pytest.raises(ValueError, match="data must be a driftgp forecaster"):
+    with pytest.raises(ValueError, match="not a forecaster saved by driftgp"):
         Forecaster.from_bytes(b"nothing of the kind")
 
 

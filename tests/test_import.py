@@ -27,6 +27,7 @@ def test_the_default_model_needs_numpy_and_scipy_alone():
 
 def test_every_name_is_listed_and_found():
     assert set(driftgp.__all__) <= set(dir(driftgp))
+    assert all(name in driftgp.__all__ for name in dir(driftgp) if not name.startswith("_"))
     for name in driftgp.__all__:
         assert getattr(driftgp, name) is not None
 

@@ -44,7 +44,7 @@ def describe(model: Model, state: State) -> dict[str, Any]:
     return _report(model, state.view)
 
 
-def importance(state: State) -> np.ndarray:
+def importance(state: Any) -> np.ndarray:
     """How much each input matters to the model now: D shares that sum to 1 (all 0 where no input matters).
 
     The mean Σ w_k r_kd of the members' relevances (`model.summary(state)`), weighted by their weights in the mixture,
@@ -53,7 +53,7 @@ def importance(state: State) -> np.ndarray:
     Members without one, such as persistence, do not count. All shares are NaN if no member has a relevance.
 
     Args:
-        state: of any model; `online.state` for an `Online`.
+        state: a state of any model, or an `Online`.
 
     As `watch` of `prequential` it gives the importance over time:
 
@@ -67,6 +67,10 @@ def importance(state: State) -> np.ndarray:
     >>> run.trace.shape, bool((run.trace[:, 0] > 0.9).all())
     ((4, 2), True)
     """
+    if not isinstance(state, State):
+        state = getattr(state, "state", state)
+    if not isinstance(state, State):
+        raise TypeError(f"state must be a state of a model, or an Online; got {type(state).__name__}")
     summary = state.model.summary(state)
     heard = [member for member in summary.get("members", [summary]) if "relevance" in member]
     if not heard:

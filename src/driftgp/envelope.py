@@ -95,9 +95,7 @@ class Envelope(NamedTuple):
         """Header and payload, once magic, version, length and checksum are right."""
         kind = self.kind
         if data[: len(self.magic)] != self.magic:
-            raise ValueError(
-                f"data must be a driftgp {kind}, which begins with {self.magic!r}; got {bytes(data[:8])!r}"
-            )
+            raise ValueError(f"this is not a {kind} saved by driftgp: {_looks_like(data)}")
         if len(data) < _FRAME.size:
             raise ValueError(f"{kind} is truncated: it has {len(data)} bytes")
         _, version, header_length, payload_length = _FRAME.unpack_from(data)
@@ -126,3 +124,26 @@ class Envelope(NamedTuple):
                 "start the model anew on recent rows"
             )
         return f"; this release of driftgp reads version {self.version}"
+
+
+def _looks_like(data: bytes) -> str:
+    r"""What the first bytes of a file say about it, for a message.
+
+    >>> _looks_like(b"time,load\n2024-01-01,3000\n"), _looks_like(b"")
+    ("it is text that begins with 'time,load'", 'it is empty')
+    """
+    if not data:
+        return "it is empty"
+    known = {
+        b"PK": "a zip file or workbook",
+        b"\x1f\x8b": "a gzip file",
+        b"PAR1": "a Parquet file",
+        b"\x93NUMPY": "a NumPy file",
+    }
+    for magic, name in known.items():
+        if data.startswith(magic):
+            return f"it is {name}"
+    line = bytes(data[:80]).split(b"\n", 1)[0].decode("latin-1").strip()
+    if line and line.isascii() and line.isprintable():
+        return f"it is text that begins with {line[:40]!r}"
+    return "it is another kind of file, or damaged at its beginning"

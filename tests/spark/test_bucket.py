@@ -222,7 +222,7 @@ def test_a_worker_makes_one_job_of_what_several_tasks_bring():
         ({"level": 1.0}, "level must lie"),
         ({"buckets": 0}, "buckets must be a whole number"),
         ({"effort": "low"}, "effort and support belong to the default model"),
-        ({"start": b"nonsense"}, "must be a driftgp stream"),
+        ({"start": b"nonsense"}, "not a stream saved by driftgp"),
     ],
 )
 def test_refuses_a_job_that_cannot_be(change, message):
