@@ -68,10 +68,15 @@ def test_members_that_disagree_make_targets_vary_together():
 def test_calibration_stretches_a_covariance_and_keeps_its_correlations():
     model = Calibrated(MEMBERS[0])
     state = learned(model)
-    stretched, own = model.covariance(state, AT), MEMBERS[0].joint(state.inner, AT)
-    ratio = stretched / np.moveaxis(own, 0, -1)
-    np.testing.assert_allclose(ratio, np.broadcast_to(ratio[0, 0], ratio.shape), rtol=1e-9)
-    assert not np.allclose(ratio, 1.0)
+    stretched, own = model.joint(state, AT)[0], MEMBERS[0].joint(state.inner, AT)[0]
+    np.testing.assert_allclose(correlations(stretched), correlations(own), rtol=1e-9)
+    np.testing.assert_allclose(np.diag(stretched), model.forecast(state, AT)["variance"][:, 0], rtol=1e-9)
+    assert not np.allclose(stretched, own)
+
+
+def correlations(covariance: np.ndarray) -> np.ndarray:
+    std = np.sqrt(np.diag(covariance))
+    return covariance / np.outer(std, std)
 
 
 # ---- draws ---------------------------------------------------------------------------------------------------------

@@ -158,6 +158,13 @@ class Contract(abc.ABC):
         """Take all targets so far to have been larger by a step (P); a model without units of its own leaves it."""
         return
 
+    def usual_std(self, made: np.ndarray) -> np.ndarray:
+        """Standard deviations of N forecasts, N×P, without what a model adds or takes away for single rows.
+
+        By these a target is called wild: all rows count alike in what a mean is learned from.
+        """
+        return np.sqrt(made["variance"])
+
     def joint(self, state: Any, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Covariance of new targets at X (N×D) between each other, P×N×N; its diagonal is the forecast's variance."""
         raise ValueError(f"{type(self).__name__} has no joint covariance of several targets")

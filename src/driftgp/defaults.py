@@ -41,6 +41,8 @@ _STRETCHES = 10.0
 # Inputs above which a low effort takes fewer points and rows.
 _MANY_INPUTS = 16
 _NEVER = 1 << 24  # rows
+# Features of the scale model: with so few it costs a low effort little.
+FEATURES = {"low": 40, "medium": 128, "high": 128}
 
 
 class Sizes(NamedTuple):
@@ -94,7 +96,7 @@ def recommended(
     linear: list[Model] = [Lagged(lags=2, forgetting=rates), Persistence()]
     prior = [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
     bank = Bank([*nonlinear, *linear], corrected=range(len(nonlinear)), prior=prior)
-    return wrapped(bank, T, horizon=horizon, bounds=_bounds(y, support))
+    return wrapped(bank, T, horizon=horizon, bounds=_bounds(y, support), features=FEATURES[effort])
 
 
 def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
@@ -146,7 +148,14 @@ def small(inputs: int, *, low: bool = False) -> Anchored:
     return Anchored(points=points, ring=ring, sample=200, forgetting=(0.9995, 0.99), refresh=_NEVER)
 
 
-def wrapped(model: Model, window: int, *, horizon: int = 1, bounds: dict[str, Any] | None = None) -> CarryForward:
+def wrapped(
+    model: Model,
+    window: int,
+    *,
+    horizon: int = 1,
+    bounds: dict[str, Any] | None = None,
+    features: int = FEATURES["medium"],
+) -> CarryForward:
     """A model in all the wrappers of the default: units, limits to what is wild, calibration, gaps filled.
 
     Args:
@@ -155,11 +164,13 @@ def wrapped(model: Model, window: int, *, horizon: int = 1, bounds: dict[str, An
         horizon: rows from a forecast to its label. With more than one, an error counts that often before it is known,
             and a tracker of the spread would follow it that much too far: intervals are then calibrated without one.
         bounds: settings of `Bounded`, where targets have bounds.
+        features: of the scale model, at most.
     """
     held: Model = sheltered(model, window)
     if bounds is not None:
         held = Bounded(held, **bounds)
-    return CarryForward(Guarded(Calibrated(held) if horizon == 1 else Calibrated(held, gains=(0.0,))))
+    trackers: dict[str, Any] = {} if horizon == 1 else {"gains": (0.0,)}
+    return CarryForward(Guarded(Calibrated(held, features=features, **trackers)))
 
 
 def sheltered(model: Model, window: int) -> Standardize:

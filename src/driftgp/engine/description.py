@@ -104,7 +104,7 @@ def _agp(model: Any) -> Iterable[Any]:
 
 
 def _calibrated(model: Any) -> Iterable[Any]:
-    return model.symmetric, model.rate, model.memory, model.levels, model.gains, model.log_prior
+    return model.symmetric, model.rate, model.memory, model.levels, model.gains, model.log_prior, model.features
 
 
 def _bounded(model: Any) -> Iterable[Any]:

@@ -44,7 +44,7 @@ GROWTH = 10.0  # of the usual errors where such values are not alike
 FARTHEST = 1e6  # in units of its spread, a known column counts as no farther off
 AT_ONCE = 1000  # rows whose place in the season is computed together
 SHRINK = 0.02  # of the correlations, so that R has a factor from the first origin on
-MODEL = Calibrated(Persistence(column=0, forgetting=0.995), gains=(0.0,))
+MODEL = Calibrated(Persistence(column=0, forgetting=0.995), gains=(0.0,), features=0)
 
 
 class Work:

@@ -76,13 +76,13 @@ class Recalibrated(Prediction):
     def log_prob(self, y: ArrayLike) -> np.ndarray:
         """log f(y) − log φ(z) + log φ(u) − log h'(u), with u = h⁻¹(z)."""
         z = self.model.to_normal(y)
-        u = self._nominal(z)
+        u = self.nominal(z)
         slope = self._by_side(u, lambda size, reach: _slope(self._knots, reach, size))  # h'(u)
         return self.model.log_prob(y) - normal.log_pdf(z) + normal.log_pdf(u) - np.log(slope)
 
     def to_normal(self, y: ArrayLike) -> np.ndarray:
         """h⁻¹(z)."""
-        return self._nominal(self.model.to_normal(y))
+        return self.nominal(self.model.to_normal(y))
 
     def from_normal(self, z: ArrayLike) -> np.ndarray:
         """Value where the held prediction has the score h(z)."""
@@ -99,8 +99,8 @@ class Recalibrated(Prediction):
         lower = None if self.lower is None else function(self.lower)
         return Recalibrated(self.model.each(function), function(self.upper), lower, self.levels)
 
-    def _nominal(self, z: np.ndarray) -> np.ndarray:
-        """h⁻¹(z)."""
+    def nominal(self, z: np.ndarray) -> np.ndarray:
+        """h⁻¹(z): what a score under the held prediction is under this one."""
         return np.sign(z) * self._by_side(z, lambda size, reach: _unstretched(self._knots, reach, size))
 
     def _by_side(self, u: np.ndarray, value: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:

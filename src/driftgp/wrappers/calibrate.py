@@ -8,13 +8,14 @@ import numpy as np
 from scipy.special import softmax
 
 from driftgp import checks, forecasts
-from driftgp.model import Model
+from driftgp.model import Model, Units
 from driftgp.predictions import Recalibrated, nominal_reach
 from driftgp.predictions.normal import pdf
 from driftgp.predictions.recalibrated import moments
 from driftgp.records import View, floats, part
 from driftgp.wrappers import spread
 from driftgp.wrappers.holding import Holding
+from driftgp.wrappers.rowscale import FEWEST, MOST, RowScale, RowScaleState
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)
 # Two reaches keep at least this share of their nominal ratio: a distribution needs its quantiles in order.
@@ -30,6 +31,7 @@ class CalibratedState(View):
     log_s2: np.ndarray = floats("J", "P")  # spread of the normal scores as each gain sees it
     log_weights: np.ndarray = floats("J", "P")  # how well each of them has foretold the scores
     offset: np.ndarray = floats("L", "S", "P")  # what each level (and side) needs besides, in log units
+    scale: Any = part()  # of the scale model, where there is one
     inner: Any = part()
 
 
@@ -40,19 +42,21 @@ class Calibrated(Holding):
     The normal score z of a target, Φ(z) = cdf(y), has a standard normal law if the model is right. The interval of a
     level ℓ, nominally |z| ≤ z_ℓ, is made to reach as far as
 
-        c_ℓ = z_ℓ · s · exp(d_ℓ)
+        c_ℓ = z_ℓ · g(x) · s · exp(d_ℓ)
 
-    s is the spread of the scores of late, by several trackers of different speed mixed by likelihood: it answers a jump
-    of the noise within a few samples. d_ℓ is an integral controller (adaptive conformal inference: Gibbs and Candès
-    2021; Angelopoulos, Candès and Tibshirani 2023 call it the I of PID):
+    g is a factor for this row, between 1/10 and 10, by its inputs and the model's own law there: errors are larger at
+    some hours, some inputs, some levels of the target than at others (`wrappers.rowscale`). s is the spread of the
+    scores z/g of late, by several trackers of different speed mixed by likelihood: it answers a jump of the noise
+    within a few samples. d_ℓ is an integral controller (adaptive conformal inference: Gibbs and Candès 2021;
+    Angelopoulos, Candès and Tibshirani 2023 call it the I of PID):
 
         d_ℓ ← d_ℓ + γ_ℓ ([|z| > c_ℓ] − (1 − ℓ))
 
     Summed over n samples this says: share outside − (1 − ℓ) = (change of d_ℓ) / (γ_ℓ n). A target is never outside
     once c_ℓ exceeds every score, so d_ℓ stays bounded while the scores do, and the share outside tends to 1 − ℓ at
-    the rate 1/n: no assumption on the stream, the model, or s. Where all scores are 0, as on a constant, s and exp(d_ℓ)
-    stay above 1/1100, and no target is outside. γ_ℓ = rate / (z_ℓ · 2φ(z_ℓ)) gives all levels one time constant, 1/rate
-    samples.
+    the rate 1/n: no assumption on the stream, the model, g or s, but that g and s are bounded away from 0. Where all
+    scores are 0, as on a constant, s and exp(d_ℓ) stay above 1/1100, and no target is outside. γ_ℓ = rate / (z_ℓ ·
+    2φ(z_ℓ)) gives all levels one time constant, 1/rate samples.
 
     Predictions are `Recalibrated`: their intervals, quantiles and density are the calibrated ones, those of the held
     model are in `law.model`.
@@ -75,6 +79,8 @@ class Calibrated(Holding):
         prior: weights of the trackers where nothing speaks for any; by default each has a tenth of the one before,
             for a quick tracker wavers, and a jump of the noise speaks loudly enough.
         memory: factor by which the past counts less with each unit of time in the trackers' weights.
+        features: of the scale model that g comes from, at most; 0 for none, g = 1. A state has half their square in
+            numbers.
     """
 
     levels: tuple[float, ...]
@@ -83,6 +89,7 @@ class Calibrated(Holding):
     gains: tuple[float, ...]
     log_prior: tuple[float, ...]  # J
     memory: float
+    features: int
     State: ClassVar[type[View]] = CalibratedState
 
     def __init__(
@@ -95,8 +102,10 @@ class Calibrated(Holding):
         gains: Sequence[float] = (0.0, 0.02, 0.1),
         prior: Sequence[float] | None = None,
         memory: float = 0.98,
+        features: int = 128,
     ) -> None:
         """Take the settings: see the class."""
+        features = checks.whole("features", features, 0, MOST)
         gains = checks.all_between("gains", gains, 0.0, 1.0, open_low=False)
         given = 0.1 ** np.arange(len(gains)) if prior is None else prior
         shares = np.array(checks.all_between("prior", given, 0.0, np.inf))
@@ -110,7 +119,10 @@ class Calibrated(Holding):
             "gains": gains,
             "log_prior": tuple(np.log(shares / np.sum(shares)).tolist()),
             "memory": checks.between("memory", memory, 0.0, 1.0),
+            "features": features,
         }
+        if 0 < features < FEWEST:
+            raise ValueError(f"features must be 0 for no scale model, or at least {FEWEST}; got {features}")
         for name, value in settings.items():
             object.__setattr__(self, name, value)
 
@@ -126,15 +138,28 @@ class Calibrated(Holding):
         """1 if both sides of an interval are controlled together, else 2: below and above."""
         return 1 if self.symmetric else 2
 
+    @property
+    def row_scale(self) -> RowScale | None:
+        """The scale model, if there is one."""
+        return RowScale(self.features) if self.features else None
+
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
         sizes = {"J": len(self.gains), "L": len(self.levels), "S": self.sides, "P": outputs}
-        return CalibratedState.dtype(**sizes, inner=self.model.record_dtype(inputs, outputs))
+        scale = self.row_scale.dtype(inputs, outputs) if self.row_scale else None
+        return CalibratedState.dtype(**sizes, scale=scale, inner=self.model.record_dtype(inputs, outputs))
+
+    def view(self, record: np.ndarray) -> CalibratedState:
+        """The wrapper's fields, and those of the held model and of the scale model."""
+        scale = RowScaleState(record["scale"]) if self.row_scale else None
+        return CalibratedState(record, scale=scale, inner=self.model.view(record["inner"]))
 
     def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: the reach of each level and side, and the held model's forecast."""
-        reach = ("reach", np.float64, (len(self.levels), self.sides, outputs))
-        return forecasts.layout(outputs, reach, ("inner", self.model.forecast_dtype(outputs)))
+        """Layout of a forecast: the reach of each level and side, log g with what it is from, and the held model's."""
+        fields: list[Any] = [("reach", np.float64, (len(self.levels), self.sides, outputs))]
+        if self.row_scale:
+            fields += [("log_g", np.float64, (outputs,)), ("recent", np.float64, (2, outputs))]
+        return forecasts.layout(outputs, *fields, ("inner", self.model.forecast_dtype(outputs)))
 
     def law(self, made: np.ndarray) -> Recalibrated:
         """The held model's law, stretched."""
@@ -147,10 +172,12 @@ class Calibrated(Holding):
         for name in ("log_s2", "log_weights", "offset"):
             if not np.isfinite(getattr(state, name)).all():
                 raise ValueError(f"{name} must be finite")
+        if self.row_scale:
+            self.row_scale.check(state.scale)
         self.model.check(state.inner)
 
     def facts(self, state: CalibratedState) -> dict[str, Any]:
-        """By how much each interval is wider than the held model's own, on average over outputs and sides."""
+        """By how much each interval is wider than the held model's own where g = 1, on average over outputs, sides."""
         factors = np.mean(self._reach(state) / self._nominal(), (1, 2))
         named = {f"{100.0 * level:g} %": float(factor) for level, factor in zip(self.levels, factors, strict=True)}
         return self.model.facts(state.inner) | {"calibration": named}
@@ -160,12 +187,15 @@ class Calibrated(Holding):
     def start(self, state: CalibratedState, X: np.ndarray, y: np.ndarray) -> None:
         """Start the held model, and take its word for its intervals."""
         state.log_weights[...] = np.array(self.log_prior)[:, None]
+        if self.row_scale:
+            self.row_scale.start(state.scale, X, y)
         self.model.start(state.inner, X, y)
 
     def forecast(self, state: CalibratedState, X: np.ndarray) -> np.ndarray:
         """Forecast of the held model, stretched."""
         held = self.model.forecast(state.inner, X)
-        reach = self._reach(state)  # L×S×P
+        log_g = self._log_g(state, X, held)
+        reach = self._reach(state, log_g)  # L×S×N×P
         first, second = moments(reach, self.levels)
         spread_of_h = second - first**2
         made = forecasts.records(
@@ -174,40 +204,75 @@ class Calibrated(Holding):
             held["variance"] * spread_of_h,
             held["noise"] * spread_of_h,
         )
-        made["reach"], made["inner"] = reach, held
+        made["reach"], made["inner"] = np.moveaxis(reach, 2, 0), held
+        if self.row_scale:
+            made["log_g"], made["recent"] = log_g, state.scale.recent
         return made
+
+    def usual_std(self, made: np.ndarray) -> np.ndarray:
+        """Standard deviations with g = 1."""
+        std = np.sqrt(made["variance"])
+        return std * np.exp(-made["log_g"]) if self.row_scale else std
 
     def joint(self, state: CalibratedState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model, stretched as its variances are: the correlations stay."""
-        first, second = moments(self._reach(state), self.levels)  # P
-        return (second - first**2)[:, None, None] * self.model.joint(state.inner, X)
+        log_g = self._log_g(state, X, self.model.forecast(state.inner, X))
+        first, second = moments(self._reach(state, log_g), self.levels)  # N×P
+        factor = np.sqrt(second - first**2).T
+        return factor[:, :, None] * self.model.joint(state.inner, X) * factor[:, None, :]
 
     def learn(
         self, state: CalibratedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
-        """See whether the target was inside, then let the held model learn."""
-        known = self.model.forecast(state.inner, x[None]) if forecast is None else forecast["inner"]
+        """See how far out the target was, then let the held model learn."""
+        issued = self.forecast(state, x[None]) if forecast is None else forecast
+        known, reach, law = issued["inner"], issued["reach"][0], self.law(issued)  # as they were issued
+        log_g = issued["log_g"][0] if self.row_scale else np.zeros(len(y))
         observed = np.isfinite(y) & (self.fills_gaps or np.isfinite(x).all())  # P
-        z = np.where(observed, self.model.law(known).to_normal(np.where(observed, y, 0.0))[0], 0.0)  # P
+        z = np.where(observed, law.model.to_normal(np.where(observed, y, 0.0))[0], 0.0)  # P
+        observed &= ~np.isnan(z)  # a forecast that is none
+        z = np.where(observed, z, 0.0)
+        usual = z * np.exp(-log_g)
         memory = self.memory**elapsed
         returned = memory * state.log_weights + (1.0 - memory) * np.array(self.log_prior)[:, None]
-        log_weights = returned + np.where(observed, spread.log_likelihood(state.log_s2, z), 0.0)  # J×P
-        reach = self._reach(state) if forecast is None else forecast["reach"][0]  # as it was issued
+        log_weights = returned + np.where(observed, spread.log_likelihood(state.log_s2, usual), 0.0)  # J×P
         excess = self._steps() * self._excess(reach, z)  # L×S×P
-        followed = np.maximum(spread.follow(state.log_s2, z, np.array(self.gains)[:, None]), 2.0 * _LEAST_LOG)
+        followed = np.maximum(spread.follow(state.log_s2, usual, np.array(self.gains)[:, None]), 2.0 * _LEAST_LOG)
         state.log_weights[...] = log_weights - np.max(log_weights, 0)
         state.log_s2[...] = np.where(observed, followed, state.log_s2)
         state.offset[...] = np.where(observed, np.maximum(state.offset + excess, _LEAST_LOG), state.offset)
+        if self.row_scale:
+            u = np.abs(law.nominal(z[None])[0])
+            self.row_scale.learn(state.scale, x, known, issued["recent"][0], u, log_g, observed, elapsed)
         self.model.learn(state.inner, x, y, elapsed, known)
+
+    def rescale(self, state: CalibratedState, units: Units) -> None:
+        """Rescale the held model's state, and what the scale model knows of the inputs and laws."""
+        if self.row_scale:
+            self.row_scale.rescale(state.scale, units)
+        super().rescale(state, units)
+
+    def move_level(self, state: CalibratedState, step: np.ndarray) -> None:
+        """Move the held model's past targets, and the laws that the scale model remembers."""
+        if self.row_scale:
+            self.row_scale.move_level(state.scale, step)
+        super().move_level(state, step)
 
     # ---- reaches and controllers -------------------------------------------------------------------------------------
 
-    def _reach(self, state: CalibratedState) -> np.ndarray:
-        """c, in increasing order of the levels, L×S×P."""
+    def _log_g(self, state: CalibratedState, X: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """Logarithm of g for forecasts of the held model at the rows of X, N×P."""
+        if not self.row_scale:
+            return np.zeros(held["mean"].shape)
+        return self.row_scale.log_factor(state.scale, X, held)
+
+    def _reach(self, state: CalibratedState, log_g: np.ndarray | None = None) -> np.ndarray:
+        """c, in increasing order of the levels: L×S×P where g = 1, or L×S×N×P."""
         log_s = 0.5 * np.sum(softmax(state.log_weights, 0) * state.log_s2, 0)  # P
         nominal = np.log(self._nominal())  # L×1×1
         in_order = np.maximum.accumulate(log_s + state.offset + (1.0 - _LEAST_RATIO) * nominal)
-        return np.exp(in_order + _LEAST_RATIO * nominal)
+        reach = np.exp(in_order + _LEAST_RATIO * nominal)
+        return reach if log_g is None else reach[:, :, None] * np.exp(log_g)
 
     def _excess(self, reach: np.ndarray, z: np.ndarray) -> np.ndarray:
         """[outside] − nominal share outside, of each level and side, L×S×P."""

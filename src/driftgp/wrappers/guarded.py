@@ -222,13 +222,13 @@ class Guarded(Holding):
 
     def _side(self, state: GuardedState, y: np.ndarray, known: np.ndarray) -> np.ndarray:
         """On which side each target (P) lies beyond the limit: −1, 1, or 0 for neither."""
-        mean, std = known["mean"][0], np.sqrt(known["variance"][0])
+        mean, std = known["mean"][0], self.model.usual_std(known)[0]
         here = np.isfinite(y) & np.isfinite(mean) & np.isfinite(std) & (state.seen >= _FIRST)
         return np.where(here & (np.abs(y - mean) > self.reach * std), np.sign(y - mean), 0.0).astype(int)
 
     def _follow_level(self, state: GuardedState, y: np.ndarray, side: np.ndarray, now: np.ndarray) -> bool:
         """Move the past to where two wild targets running say that the level is; whether they do."""
-        mean, std = now["mean"][0], np.sqrt(now["variance"][0])
+        mean, std = now["mean"][0], self.model.usual_std(now)[0]
         error = np.where(side != 0, np.clip(y - mean, -LARGEST, LARGEST), 0.0)
         before = state.error_beyond.copy()
         wild = (side != 0) & (np.minimum(np.abs(error), np.abs(before)) > _WILD * self.reach * std)
@@ -252,7 +252,7 @@ class Guarded(Holding):
 
     def _near(self, state: GuardedState, y: np.ndarray, known: np.ndarray, side: np.ndarray) -> np.ndarray:
         """The targets as the held model is to see them, P."""
-        mean, std = known["mean"][0], np.sqrt(known["variance"][0])
+        mean, std = known["mean"][0], self.model.usual_std(known)[0]
         switch = (np.abs(y - mean) > _ABRUPT * std) & self._switched(state)
         lone = (side != 0) & (side != state.beyond) & ~switch
         wild = lone & (np.abs(y - mean) > _WILD * self.reach * std)

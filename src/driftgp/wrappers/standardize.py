@@ -13,7 +13,7 @@ from driftgp.records import View, floats, part, whole
 from driftgp.wrappers.holding import Holding, inner
 
 # A column varies if its spread is more than rounding: this many units in the last place of its mean.
-_ROUNDING = 32.0 * float(np.finfo(float).eps)
+ROUNDING = 32.0 * float(np.finfo(float).eps)
 # Until this many samples have come, each of them counts in full, however far off it is.
 _FIRST = 10.0
 # No scale is smaller than this.
@@ -201,7 +201,7 @@ class Standardize(Holding):
     def _follow(self, state: StandardizeState, z: np.ndarray, inputs: int) -> bool:
         """Count a sample that has its target; whether the units have changed."""
         first = state.weight == 0.0  # D+P
-        recent = _count(Moments(state.weight, state.mean, state.variance), z, self.forgetting, state.scale)
+        recent = count(Moments(state.weight, state.mean, state.variance), z, self.forgetting, state.scale)
         state.weight[...], state.mean[...], state.variance[...] = recent
         scale = _spread(recent, np.where(first, _size(recent), state.scale))
         ratio = scale / state.scale
@@ -231,7 +231,7 @@ def _moments(Z: np.ndarray, observed: np.ndarray, forgetting: float) -> Moments:
     return Moments(weight, mean, np.sum(share * (Z - mean) ** 2, 0))
 
 
-def _count(m: Moments, z: np.ndarray, forgetting: float | None, scale: np.ndarray) -> Moments:
+def count(m: Moments, z: np.ndarray, forgetting: float | None, scale: np.ndarray) -> Moments:
     """Moments with one more sample, whose distance from the mean is limited so that the scale at most doubles."""
     here = np.isfinite(z)
     weight = np.where(here, (forgetting or 1.0) * m.weight + 1.0, m.weight)
@@ -250,7 +250,7 @@ def _size(m: Moments) -> np.ndarray:
 def _spread(m: Moments, otherwise: np.ndarray) -> np.ndarray:
     """Standard deviation of every column that varies."""
     std = np.sqrt(m.variance)
-    return np.where(std > _ROUNDING * np.abs(m.mean), np.maximum(std, _SMALLEST), otherwise)
+    return np.where(std > ROUNDING * np.abs(m.mean), np.maximum(std, _SMALLEST), otherwise)
 
 
 def _bounded(z: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@
 
 #include "holding.hpp"
 #include "laws.hpp"
+#include "rowscale.hpp"
 
 namespace DRIFTGP_LEVEL {
 
@@ -19,7 +20,9 @@ class Calibrated : public Holding {
     std::vector<double> nominal, log_nominal, steps, mass, linear, square;
     double tail = 0.0, tail_first = 0.0, tail_second = 0.0;  // t, ∫ e^(u/t − 1) φ and ∫ e^(2u/t − 2) φ from t on
     size_t log_s2 = 0, log_weights = 0, offset = 0;
-    size_t told_reach = 0;  // in a forecast
+    size_t told_reach = 0, told_log_g = 0, told_recent = 0;  // in a forecast
+    int features = 0;                                        // 0: no scale model, g = 1
+    RowScale row_scale;
 
     size_t at(size_t level, int side, int p) const { return (level * sides + side) * P + p; }
 
@@ -45,7 +48,7 @@ class Calibrated : public Holding {
     }
 
     // c of each level and side, in increasing order of the levels, L×S×P.
-    void find_reach(const double *state, double *reach) const {
+    void find_reach(const double *state, const double *log_g, double *reach) const {
         size_t J = gains.size();
         for (int p = 0; p < P; p++) {
             const double *logs = state + log_weights + p, *spreads = state + log_s2 + p;
@@ -55,13 +58,13 @@ class Calibrated : public Holding {
                 double share = std::exp(logs[j * P] - top);
                 total += share, sum += share * spreads[j * P];
             }
-            double log_s = 0.5 * sum / total;
+            double log_s = 0.5 * sum / total, g = log_g ? std::exp(log_g[p]) : 1.0;
             for (int side = 0; side < sides; side++) {
                 double so_far = -INFINITE;
                 for (size_t l = 0; l < levels.size(); l++) {
                     so_far = std::max(so_far,
                                       log_s + state[offset + at(l, side, p)] + (1.0 - LEAST_RATIO) * log_nominal[l]);
-                    reach[at(l, side, p)] = std::exp(so_far + LEAST_RATIO * log_nominal[l]);
+                    reach[at(l, side, p)] = std::exp(so_far + LEAST_RATIO * log_nominal[l]) * g;
                 }
             }
         }
@@ -119,6 +122,7 @@ class Calibrated : public Holding {
         levels = settings.numbers("levels", MOST, 0.0, 1.0);
         gains = settings.numbers("gains", MOST, 0.0, 1.0);
         log_prior = settings.numbers("log_prior", MOST, std::numeric_limits<double>::lowest(), 0.0);
+        features = int(settings.whole("features", 0, 4096));
         settings.end(1);
         double before = 0.0;
         for (double level : levels) {
@@ -128,6 +132,7 @@ class Calibrated : public Holding {
         }
         if (levels.empty() || gains.empty() || log_prior.size() != gains.size())
             throw std::invalid_argument("levels and gains must hold something, and log_prior a number for each gain");
+        if (features > 0 && features < 10) throw std::invalid_argument("features must be 0, or at least 10");
         prepare();
     }
 
@@ -135,25 +140,36 @@ class Calibrated : public Holding {
         size_t start = state.size, J = gains.size();
         log_s2 = state.floats("log_s2", J * P) - start, log_weights = state.floats("log_weights", J * P) - start;
         offset = state.floats("offset", levels.size() * sides * P) - start;
+        if (features) state.part("scale", [&] { row_scale.declare(state, start, features, D, P); });
         declare_held(state, start);
     }
     void declare_forecast(Layout &forecast) override {
         size_t start = forecast.size;
         for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
         told_reach = forecast.floats("reach", levels.size() * sides * P) - start;
+        if (features)
+            told_log_g = forecast.floats("log_g", P) - start, told_recent = forecast.floats("recent", 2 * P) - start;
         declare_held_forecast(forecast, start);
     }
     bool normal() const override { return false; }
+    double usual_std(const double *made, int p) const override {
+        return std::sqrt(made[P + p]) * (features ? std::exp(-made[told_log_g + p]) : 1.0);
+    }
 
     // The held node's word is taken for its intervals.
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         for (size_t j = 0; j < gains.size(); j++) std::fill_n(state + log_weights + j * P, P, log_prior[j]);
+        if (features) row_scale.start(state, X, y, rows, memory);
         held->start(state + inner, X, y, rows, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
-        double *said = made + forecast_inner, *reach = made + told_reach;
+        double *said = made + forecast_inner, *reach = made + told_reach, *log_g = features ? made + told_log_g : nullptr;
         held->forecast(state + inner, x, said, memory);
-        find_reach(state, reach);
+        if (features) {
+            row_scale.log_factor(state, x, said, log_g, memory);
+            std::copy_n(row_scale.late(state), 2 * P, made + told_recent);
+        }
+        find_reach(state, log_g, reach);
         for (int p = 0; p < P; p++) {
             double first = 0.0, second = 0.0, below = 0.0;
             add_moments(reach, sides - 1, p, first, second);
@@ -167,27 +183,39 @@ class Calibrated : public Holding {
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                Memory &memory) const override {
         Lease lease(memory);
-        const double *said = heard(state, x, known, memory), *reach = known ? known + told_reach : nullptr;
-        if (!reach) {
-            double *found = memory.take(levels.size() * sides * P);
-            find_reach(state, found), reach = found;
+        if (!known) {
+            double *issued = memory.take(forecast_inner + told);
+            forecast(state, x, issued, memory), known = issued;
         }
+        const double *said = known + forecast_inner, *reach = known + told_reach;
+        const double *log_g = features ? known + told_log_g : nullptr;
+        double *scores = memory.take(P), keep = std::pow(memory_rate, elapsed);
         bool there = inputs_there(x);
-        double keep = std::pow(memory_rate, elapsed);
         for (int p = 0; p < P; p++) {
             bool observed = there && std::isfinite(y[p]);
             double z = observed ? held->to_normal(said, p, y[p]) : 0.0;
             observed &= !std::isnan(z);  // a forecast that is none
-            follow_spread(state, p, z, observed, keep);
+            scores[p] = observed ? std::fabs(unstretched(known, p, z)) : std::nan("");
+            follow_spread(state, p, log_g ? z * std::exp(-log_g[p]) : z, observed, keep);
             if (observed) control(state, p, z, reach);
         }
+        if (features) row_scale.learn(state, x, said, known + told_recent, scores, log_g, elapsed, memory);
         held->learn(state + inner, x, y, elapsed, said, memory);
     }
     void check(const double *state) const override {
         refuse_unless(all_finite(state + log_s2, gains.size() * P), "log_s2", "finite");
         refuse_unless(all_finite(state + log_weights, gains.size() * P), "log_weights", "finite");
         refuse_unless(all_finite(state + offset, levels.size() * sides * P), "offset", "finite");
+        if (features) row_scale.check(state);
         Holding::check(state);
+    }
+    void rescale(double *state, const Units &units, Memory &memory) const override {
+        if (features) row_scale.rescale(state, units);
+        Holding::rescale(state, units, memory);
+    }
+    void move_level(double *state, const double *step) const override {
+        if (features) row_scale.move_level(state, step);
+        Holding::move_level(state, step);
     }
 
     // ---- the law: cdf(y) = Φ(h⁻¹(z)), where z is the held forecast's normal score of y (recalibrated.py)

@@ -33,7 +33,7 @@ class Guarded : public Holding {
     }
     // On which side the target of output p lies beyond the limit: −1, 1, or 0 for neither.
     int side(const double *state, int p, double y, const double *known) const {
-        double mean = known[p], std = std::sqrt(known[P + p]);
+        double mean = known[p], std = held->usual_std(known, p);
         bool here = std::isfinite(y) && std::isfinite(mean) && std::isfinite(std) && whole(state, seen) >= FIRST;
         if (!here || !(std::fabs(y - mean) > reach * std)) return 0;
         return y > mean ? 1 : -1;
@@ -81,7 +81,7 @@ class Guarded : public Holding {
         double *jump = memory.take(P);
         bool any = false, back = true;
         for (int p = 0; p < P; p++) {
-            double std = std::sqrt(now[P + p]), &before = state[error_beyond + p];
+            double std = held->usual_std(now, p), &before = state[error_beyond + p];
             double off = sides[p] != 0.0 ? bounded(y[p] - now[p]) : 0.0;
             bool wild = std::min(std::fabs(off), std::fabs(before)) > WILD * reach * std;
             bool alike = sides[p] != 0.0 && wild && sides[p] == double(whole(state, beyond + p)) &&
@@ -104,7 +104,7 @@ class Guarded : public Holding {
         Whole &before = whole(state, last);
         bool calm = before == 0 || whole(state, seen) - before >= CALM, any = false;
         for (int p = 0; p < P; p++) {
-            double mean = known[p], std = std::sqrt(known[P + p]);
+            double mean = known[p], std = held->usual_std(known, p);
             bool by_switch = std::fabs(y[p] - mean) > ABRUPT * std && switched(state);
             bool lone = sides[p] != 0.0 && sides[p] != double(whole(state, beyond + p)) && !by_switch;
             bool wild = lone && std::fabs(y[p] - mean) > WILD * reach * std;

@@ -21,6 +21,24 @@ static inline void refuse_unless_counts(const double *state, size_t at, size_t c
         refuse_unless(whole(state, at + i) >= 0 && whole(state, at + i) < MOST, field, "between 0 and 2^62");
 }
 
+// Running weight, mean and variance of a column with one more value (standardize.py): the distance of the value from the
+// mean is limited so that the scale at most doubles.
+static inline void count_value(double forgetting, double scale, double z, double &n, double &m, double &v) {
+    constexpr double FIRST = 10.0;  // as in standardize.py
+    n = forgetting * n + 1.0;
+    double gain = 1.0 / n, step = z - m;
+    // the variance gains (1 − gain) · gain · step², which is to stay below (2² − 1) · scale²
+    if (n > FIRST) {
+        double limit = std::sqrt(3.0 * n) * scale;
+        step = step < -limit ? -limit : step > limit ? limit : step;
+    }
+    m += gain * step, v = (1.0 - gain) * (v + gain * step * step);
+}
+constexpr double LARGEST_VALUE = 1e40;  // as in contract.py
+static inline double bounded_value(double z) {  // NaN stays
+    return z > LARGEST_VALUE ? LARGEST_VALUE : z < -LARGEST_VALUE ? -LARGEST_VALUE : z;
+}
+
 // What it does not say itself, the held node says.
 class Holding : public Node {
   protected:

@@ -102,6 +102,8 @@ class Node {
     virtual int voices() const { return 1; }  // normal distributions that a forecast holds
     // Where the mean of voice k is in a forecast; its variance and noise follow, P numbers each.
     size_t voice(int k) const { return size_t(k) * 3 * P; }
+    // Standard deviation without what is added or taken away for single rows (contract.py).
+    virtual double usual_std(const double *made, int p) const { return std::sqrt(made[P + p]); }
     virtual bool normal() const { return true; }  // whether its law is a normal distribution
     // Throws std::invalid_argument if counts or cursors of a state are out of range.
     virtual void check(const double *state) const = 0;

@@ -8,8 +8,8 @@
 namespace DRIFTGP_LEVEL {
 
 class Standardize : public Holding {
-    static constexpr double ROUNDING = 32.0, FIRST = 10.0, FARTHEST = 10.0;  // as in standardize.py
-    static constexpr double LARGEST = 1e40, SMALLEST = 1e-40;
+    static constexpr double ROUNDING = 32.0, FARTHEST = 10.0;  // as in standardize.py
+    static constexpr double SMALLEST = 1e-40;
     double forgetting = 0.0;  // 0: the units of the warm-up batch, for good
     const int columns;        // inputs first and targets after them
     size_t centre = 0, scale = 0, weight = 0, mean = 0, variance = 0, renewals = 0;
@@ -19,8 +19,7 @@ class Standardize : public Holding {
 
     // ---- moments: see standardize.py
 
-    static double bounded(double z) { return z > LARGEST ? LARGEST : z < -LARGEST ? -LARGEST : z; }  // NaN stays
-    double column(const double *x, const double *y, int c) const { return bounded(c < D ? x[c] : y[c - D]); }
+    double column(const double *x, const double *y, int c) const { return bounded_value(c < D ? x[c] : y[c - D]); }
 
     // Weighted moments of a batch, column by column, over the values that are there in rows with all their targets.
     void measure(double *state, const double *X, const double *y, int64_t rows) const {
@@ -41,17 +40,8 @@ class Standardize : public Holding {
             state[weight + c] = sum, state[mean + c] = first, state[variance + c] = second;
         }
     }
-    // One more value of a column, whose distance from the mean is limited so that the scale at most doubles.
     void count(double *state, int c, double z) const {
-        double &n = state[weight + c], &m = state[mean + c], &v = state[variance + c];
-        n = forgetting * n + 1.0;
-        double gain = 1.0 / n, step = z - m;
-        // the variance gains (1 − gain) · gain · step², which is to stay below (2² − 1) · scale²
-        if (n > FIRST) {
-            double limit = std::sqrt(3.0 * n) * state[scale + c];
-            step = step < -limit ? -limit : step > limit ? limit : step;
-        }
-        m += gain * step, v = (1.0 - gain) * (v + gain * step * step);
+        count_value(forgetting, state[scale + c], z, state[weight + c], state[mean + c], state[variance + c]);
     }
     // Scale for want of a better one: the size of the values.
     double size(const double *state, int c) const {
@@ -66,7 +56,7 @@ class Standardize : public Holding {
     // ---- units
 
     double in_units(const double *state, int c, double z) const {
-        return in_other_units(bounded(z), state[centre + c], state[scale + c]);
+        return in_other_units(bounded_value(z), state[centre + c], state[scale + c]);
     }
 
     // Inputs to predict for, as the held node sees them; whether they are those that it would learn from.
