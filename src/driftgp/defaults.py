@@ -13,6 +13,7 @@ from driftgp.agp import AGP
 from driftgp.kernels import SE, Kernel, Linear
 from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.model import Model, checked_batch
+from driftgp.support import lagged, root_offset
 from driftgp.support import support as find_support
 from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Within
 
@@ -94,11 +95,11 @@ def recommended(
     linear: list[Model] = [Lagged(lags=2, forgetting=rates), Persistence()]
     prior = [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
     bank = Bank([*nonlinear, *linear], corrected=range(len(nonlinear)), prior=prior)
-    return wrapped(bank, T, horizon=horizon, bounds=_bounds(y, support))
+    return wrapped(bank, T, horizon=horizon, bounds=_bounds(X, y, support))
 
 
-def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
-    """Settings of `Bounded` for targets that begin so; None where they have no bounds."""
+def _bounds(X: np.ndarray, y: np.ndarray, support: Support) -> dict[str, Any] | None:
+    """Settings of `Bounded` for a stream that begins so; None where targets have no bounds."""
     if (isinstance(support, str) and support not in ("auto", "real", "positive")) or len(support) < 2:
         raise ValueError(f'support must be "auto", "real", "positive" or a pair (low, high); got {support!r}')
     if support == "real" or (support == "auto" and len(y) == 0):
@@ -107,9 +108,42 @@ def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
     slack = np.where(spread > 0.0, _SLACK * spread, 1.0).tolist()
     if support == "auto":
         found = find_support(y)
-        return {"low": found.low, "high": found.high, "slack": slack, "leak": _LEAK} if found.bounded else None
-    bounds = (0.0, None) if support == "positive" else support
-    return None if bounds == (None, None) else {"low": bounds[0], "high": bounds[1], "slack": slack}
+        if not found.bounded:
+            return None
+        return {
+            "low": found.low,
+            "high": found.high,
+            "slack": slack,
+            "leak": _LEAK,
+            **_roots(X, y, found.low, found.high),
+        }
+    low, high = (0.0, None) if support == "positive" else support
+    if low is None and high is None:
+        return None
+    outputs = 1 if y.ndim == 1 else y.shape[1]
+    return {"low": low, "high": high, "slack": slack, **_roots(X, y, (low,) * outputs, (high,) * outputs)}
+
+
+def _roots(
+    X: np.ndarray, y: np.ndarray, low: tuple[float | None, ...], high: tuple[float | None, ...]
+) -> dict[str, Any]:
+    """Settings of `Bounded` for outputs that look like amounts from their low bound on: the model sees their roots.
+
+    Targets far from a bound that was given are as they are: their roots would be hardly different, and no better.
+    """
+    columns = y.reshape(len(y), -1).T
+    offsets = [
+        root_offset(column - least) if least is not None and most is None and _amounts(column - least) else 0.0
+        for column, least, most in zip(columns, low, high, strict=True)
+    ]
+    if not any(offsets):
+        return {}
+    lags = tuple((x, of) for x, of in lagged(X, columns.T) if offsets[of] > 0.0)
+    return {"root": tuple(offsets), "lags": lags}
+
+
+def _amounts(values: np.ndarray) -> bool:
+    return find_support(values).low == (0.0,)
 
 
 def check_effort(effort: str) -> None:

@@ -18,6 +18,10 @@ _ZEROS = 0.01
 _LARGE, _SKEWED = 200.0, 0.5
 # A gamma law whose mean is two standard deviations has this skewness.
 _POSITIVE_SKEW = 1.0
+# Offset of roots, as a share of the mean, and of a count.
+_ROOT_OFFSET, _ANSCOMBE = 0.1, 0.375
+# Rows that have to agree for an input to be a target of before, and the share of those that tell.
+_FEWEST_ALIKE, _ALIKE = 20, 0.9
 
 
 class Support(NamedTuple):
@@ -64,6 +68,52 @@ def support(y: Any) -> Support:
         raise ValueError(f"y must have shape N, or N×P for several outputs; got shape {targets.shape}")
     columns = [_column(column[np.isfinite(column)]) for column in targets.reshape(len(targets), -1).T]
     return Support(*zip(*columns, strict=True))
+
+
+def root_offset(values: np.ndarray) -> float:
+    """Offset c for roots √(y + c) of amounts that are 0 or more: a tenth of their mean, and 3/8 of a count.
+
+    With 3/8 the root of a Poisson count has nearly the same variance at all rates that are not small (Anscombe 1948).
+
+    >>> root_offset(np.array([0.0, 1.0, 2.0, 1.0])), root_offset(np.array([0.0, 50.0, 150.0, 200.0]))
+    (0.375, 18.75)
+    """
+    values = values[np.isfinite(values)]
+    if len(values) == 0 or not values.mean() > 0.0:
+        return 0.0
+    gap = _smallest_gap(values) if values.min() < values.max() else 0.0
+    return float(max(_ROOT_OFFSET * values.mean(), min(_ANSCOMBE * gap, values.mean())))
+
+
+def lagged(X: np.ndarray, y: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Inputs of X (N×D) that are targets y (N×P) of so many rows before, with the output that they are of.
+
+    Rows that have the most common target there and then say nothing: 0 follows 0 in many columns. Of at least 20 others
+    nine in ten must be the same.
+
+    >>> y = np.random.default_rng(0).poisson(3.0, 200).astype(float)
+    >>> lagged(np.column_stack([np.arange(195), y[2:-3]]), y[5:, None])
+    ((1, 0),)
+    """
+    found = []
+    for x in range(X.shape[1]):
+        of = next((p for p in range(y.shape[1]) if _is_lag(X[:, x], y[:, p])), None)
+        if of is not None:
+            found.append((x, of))
+    return tuple(found)
+
+
+def _is_lag(x: np.ndarray, y: np.ndarray) -> bool:
+    values, counts = np.unique(y[np.isfinite(y)], return_counts=True)
+    if len(values) < 2 or len(np.intersect1d(x, values)) < 2:
+        return False
+    common = values[counts.argmax()]
+    for lag in range(1, len(y) - _FEWEST_ALIKE + 1):
+        now, before = x[lag:], y[:-lag]
+        telling = np.isfinite(now) & np.isfinite(before) & ~((now == common) & (before == common))
+        if telling.sum() >= _FEWEST_ALIKE and np.mean(now[telling] == before[telling]) >= _ALIKE:
+            return True
+    return False
 
 
 def _column(values: np.ndarray) -> tuple[float | None, float | None, float]:
