@@ -20,8 +20,9 @@ _LARGE, _SKEWED = 200.0, 0.5
 _POSITIVE_SKEW = 1.0
 # Offset of roots, as a share of the mean, and of a count.
 _ROOT_OFFSET, _ANSCOMBE = 0.1, 0.375
-# Rows that have to agree for an input to be a target of before, and the share of those that tell.
-_FEWEST_ALIKE, _ALIKE = 20, 0.9
+# Rows of a stretch in which an input is compared with the targets before, how many of them have to tell whether it is
+# one, and the share of these that have to agree. Where fewer values than this are targets at all, it is none.
+_STRETCH, _FEWEST_ALIKE, _ALIKE, _KNOWN = 50, 20, 0.75, 0.1
 
 
 class Support(NamedTuple):
@@ -86,10 +87,11 @@ def root_offset(values: np.ndarray) -> float:
 
 
 def lagged(X: np.ndarray, y: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """Inputs of X (N×D) that are targets y (N×P) of so many rows before, with the output that they are of.
+    """Inputs of X (N×D) that are targets y (N×P) of some rows before, with the output that they are of.
 
-    Rows that have the most common target there and then say nothing: 0 follows 0 in many columns. Of at least 20 others
-    nine in ten must be the same.
+    In stretches of 50 rows, from the first that reaches far enough back, three in four values must be the targets of
+    as many rows before. How many rows that is may differ from stretch to stretch, since rows may be missing. Where both
+    are the most common target, as 0 and 0, it says nothing.
 
     >>> y = np.random.default_rng(0).poisson(3.0, 200).astype(float)
     >>> lagged(np.column_stack([np.arange(195), y[2:-3]]), y[5:, None])
@@ -105,15 +107,24 @@ def lagged(X: np.ndarray, y: np.ndarray) -> tuple[tuple[int, int], ...]:
 
 def _is_lag(x: np.ndarray, y: np.ndarray) -> bool:
     values, counts = np.unique(y[np.isfinite(y)], return_counts=True)
-    if len(values) < 2 or len(np.intersect1d(x, values)) < 2:
-        return False
+    here = np.isfinite(x)
+    if len(values) < 2 or not np.any(here) or np.mean(np.isin(x[here], values)) < _KNOWN:
+        return False  # most columns are not like targets at all
     common = values[counts.argmax()]
-    for lag in range(1, len(y) - _FEWEST_ALIKE + 1):
-        now, before = x[lag:], y[:-lag]
-        telling = np.isfinite(now) & np.isfinite(before) & ~((now == common) & (before == common))
-        if telling.sum() >= _FEWEST_ALIKE and np.mean(now[telling] == before[telling]) >= _ALIKE:
-            return True
-    return False
+    shares = []
+    for start in range(0, len(y), _STRETCH):
+        now = x[start : start + _STRETCH]
+        if len(now) < _STRETCH:
+            break
+        before = np.full((_STRETCH, len(y)), np.nan)  # the targets of 1, 2, … rows before
+        for row in range(_STRETCH):
+            before[row, : start + row] = y[: start + row][::-1]
+        telling = np.isfinite(now)[:, None] & np.isfinite(before) & ~((now == common)[:, None] & (before == common))
+        alike, rows = np.sum(telling & (now[:, None] == before), 0), np.sum(telling, 0)
+        if rows.max() >= _FEWEST_ALIKE:
+            shares.append(np.max(alike[rows >= _FEWEST_ALIKE] / rows[rows >= _FEWEST_ALIKE]))
+    first = next((i for i, share in enumerate(shares) if share >= _ALIKE), None)
+    return first is not None and bool(np.mean(shares[first:]) >= _ALIKE)
 
 
 def _column(values: np.ndarray) -> tuple[float | None, float | None, float]:

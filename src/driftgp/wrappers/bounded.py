@@ -14,11 +14,15 @@ from driftgp.records import View, floats, part, wholes
 from driftgp.wrappers.holding import Holding, inner
 
 Bounds = float | None | Sequence[float | None]
-# By this factor a target counts less with each one after it for the gain of the mean. Before the first, the gain is a
-# half, with the weight of some fifty usual targets; no error counts for more than so many standard deviations.
-_MEMORY, _DOUBT, _FARTHEST = 0.9995, 5.0, 4.0
+# By this factor a target counts less with each one after it for the gain of the mean, which is no larger than this.
+# Before the first it is a half, with the weight of some fifty usual targets; no error counts for more than so many
+# standard deviations.
+_MEMORY, _LARGEST, _DOUBT, _FARTHEST = 0.9995, 3.0, 5.0, 6.0
+# Roots are given up once targets below the bound make up this share of the size of those of late, with this memory.
+_NEGATIVE, _LATE = 0.1, 0.995
 # Share of the way to each new target by which the level goes.
 _PACE = 0.05
+_SIZES = ("slack", "offset", "size", "deficit", "curved", "lag_offset")
 _PER_OUTPUT = ("low", "high", "slack", "leak", "root")
 
 
@@ -32,6 +36,8 @@ class BoundedState(View):
     offset: np.ndarray = floats("P")  # c of the roots, 0 for targets as they are
     learned: np.ndarray = wholes("P")  # targets whose roots were learned
     level: np.ndarray = floats("P")  # of these targets
+    size: np.ndarray = floats("P")  # mean of |y − low| of late
+    deficit: np.ndarray = floats("P")  # and of max(low − y, 0)
     excess: np.ndarray = floats("P")  # sum of y − y(m) for the mean root m, in standard deviations
     curved: np.ndarray = floats("P")  # sum of E[y] − y(m), likewise
     lag_base: np.ndarray = floats("D")  # of the inputs that are targets of before
@@ -55,12 +61,14 @@ class Bounded(Holding):
 
         y(m) + γ (E[y] − y(m))
 
-    with m the held model's mean and E[y] the mean of y if t has a normal law. γ in [0, 1] is such that late targets lie
-    neither above nor below: a bank's mean is chosen by its errors, the mean of a law with a long tail is not.
+    with m the held model's mean and E[y] the mean of y if t has a normal law. γ in [0, 3] is such that late targets lie
+    neither above nor below: a bank's mean is chosen by its errors, the mean of a law with a long tail is not. A target
+    below the bound has a root too (`predictions.Root`). Once such targets make up a tenth of the size of all of late,
+    the roots are given up: the held model starts anew, with targets as they are.
 
     With a leak the bounds are a guess: the share `leak` of the law stays as it was, and once a target has come that
-    lies outside, the bounds of that output do not count any more. Without a leak they are certain, and a target
-    outside them has the density 0.
+    is below `low` or above `high`, the bounds of that output do not count any more. Without a leak they are certain,
+    and a target outside the interval has the density 0.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -155,10 +163,10 @@ class Bounded(Holding):
 
     def check(self, state: BoundedState) -> None:
         """Refuse counts that are negative, and bounds and roots that are none."""
-        for name in ("low", "high", "slack", "offset", "level", "excess", "curved", "lag_base", "lag_offset"):
+        for name in ("low", "high", "level", "excess", "lag_base", *_SIZES):
             if not np.isfinite(getattr(state, name)).all():
                 raise ValueError(f"{name} must be finite")
-        for name in ("outside", "learned", "slack", "offset", "curved", "lag_offset"):
+        for name in ("outside", "learned", *_SIZES):
             if (getattr(state, name) < 0).any():
                 raise ValueError(f"{name} must not be negative")
         self.model.check(state.inner)
@@ -174,7 +182,8 @@ class Bounded(Holding):
             state.lag_base[x], state.lag_offset[x] = state.low[of], state.offset[of]
         self._count(state, y)
         for target in y:
-            self._note_level(state, target)
+            self._note_size(state, target)
+        self._drop_roots(state)
         self.model.start(state.inner, *self._seen(state, X, y))
 
     def forecast(self, state: BoundedState, X: np.ndarray) -> np.ndarray:
@@ -198,14 +207,17 @@ class Bounded(Holding):
         self, state: BoundedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Let the held model learn, note how the target lies to its mean, and count it if it lies outside."""
-        seen, target = self._seen(state, x, y)
         known = inner(forecast)
         if any(self.root):
-            if known is None:
-                known = self.model.forecast(state.inner, seen[None])
+            if forecast is None or not np.array_equal(forecast["offset"][0], state.offset):
+                known = self.model.forecast(state.inner, self._seen_inputs(state, x[None]))
             self._follow_gain(state, y, known)
-            self._note_level(state, y)
-        self.model.learn(state.inner, seen, target, elapsed, known)
+            self._note_size(state, y)
+            if self._drop_roots(state):
+                known = None
+                state.inner.record[...] = np.zeros((), state.inner.record.dtype)
+                self.model.start(state.inner, np.zeros((0, len(x))), np.zeros((0, len(y))))
+        self.model.learn(state.inner, *self._seen(state, x, y), elapsed, known)
         self._count(state, y[None])
 
     def rescale(self, state: BoundedState, units: Units) -> None:
@@ -215,8 +227,8 @@ class Bounded(Holding):
         state.low[...] = np.where(np.isfinite(low), units.targets(state.low), 0.0)
         state.high[...] = np.where(np.isfinite(high), units.targets(state.high), 0.0)
         state.level[...] = np.where(state.learned > 0, units.targets(state.level), 0.0)
-        state.slack /= units.y_scale
-        state.offset /= units.y_scale
+        for name in ("slack", "offset", "size", "deficit"):
+            getattr(state, name)[...] /= units.y_scale
         state.lag_base[...] = np.where(lagged, units.inputs(state.lag_base), 0.0)
         state.lag_offset /= units.x_scale
         x_scale = np.where(lagged, np.sqrt(units.x_scale), units.x_scale)
@@ -260,12 +272,25 @@ class Bounded(Holding):
         state.curved[...] = np.where(here, _MEMORY * state.curved + above / std, state.curved)
 
     @staticmethod
-    def _note_level(state: BoundedState, y: np.ndarray) -> None:
-        """Follow the level of the targets whose roots are learned."""
+    def _note_size(state: BoundedState, y: np.ndarray) -> None:
+        """Follow the level and the size of the targets whose roots are learned."""
         here = np.isfinite(y) & (state.offset > 0.0)
-        pace = np.where(state.learned > 0, _PACE, 1.0)
-        state.level += np.where(here, pace * np.where(here, y - state.level, 0.0), 0.0)
+        y = np.where(here, y, state.level)
+        above = np.where(here, y - state.low, 0.0)
+        pace, late = (np.where(state.learned > 0, share, 1.0) for share in (_PACE, 1.0 - _LATE))
+        state.level += pace * (y - state.level)
+        state.size += np.where(here, late * (np.abs(above) - state.size), 0.0)
+        state.deficit += np.where(here, late * (np.maximum(-above, 0.0) - state.deficit), 0.0)
         state.learned += here
+
+    def _drop_roots(self, state: BoundedState) -> bool:
+        """See outputs as they are whose targets have gone well below the bound; whether there is one."""
+        dropped = (state.offset > 0.0) & (state.deficit > _NEGATIVE * state.size)
+        state.offset[dropped] = 0.0
+        for x, of in self.lags:
+            if dropped[of]:
+                state.lag_base[x] = state.lag_offset[x] = 0.0
+        return bool(dropped.any())
 
     # ---- bounds ------------------------------------------------------------------------------------------------------
 
@@ -289,12 +314,12 @@ class Bounded(Holding):
     def _count(self, state: BoundedState, y: np.ndarray) -> None:
         """Count the targets of N×P that lie outside."""
         low, high = self._now(state)
-        state.outside += ((y < low - state.slack) | (y > high + state.slack)).sum(0)
+        state.outside += ((y < low) | (y > high)).sum(0)
 
 
 def _gain(state: BoundedState) -> np.ndarray:
     """γ of each output, P."""
-    return np.clip((state.excess + 0.5 * _DOUBT) / (state.curved + _DOUBT), 0.0, 1.0)
+    return np.clip((state.excess + 0.5 * _DOUBT) / (state.curved + _DOUBT), 0.0, _LARGEST)
 
 
 def _lag(value: Any) -> tuple[int, int]:

@@ -54,13 +54,15 @@ struct Root {
 class Bounded : public Holding {
     // As in predictions/bounded.py, and in wrappers/bounded.py.
     static constexpr double FARTHEST = 8.0, OUTSIDE = 10.0, NARROW = 0.3, LEAST = 1e-12;
-    static constexpr double MEMORY = 0.9995, DOUBT = 5.0, FARTHEST_ERROR = 4.0, PACE = 0.05;
+    static constexpr double MEMORY = 0.9995, LARGEST = 3.0, DOUBT = 5.0, FARTHEST_ERROR = 6.0, PACE = 0.05;
+    static constexpr double NEGATIVE = 0.1, LATE = 0.995;
     std::vector<double> lows, highs, slacks, leaks;  // one for each output; infinite where there is no bound
     std::vector<double> offsets;                     // c of the roots, 0 for targets as they are
     std::vector<double> lags, lags_of;               // inputs that are targets of before, and their outputs
     bool roots = false;                              // whether any output has one
     size_t outside = 0, low = 0, high = 0, slack = 0;
-    size_t offset = 0, learned = 0, level = 0, excess = 0, curved = 0, lag_base = 0, lag_offset = 0;
+    size_t offset = 0, learned = 0, level = 0, size = 0, deficit = 0, excess = 0, curved = 0;
+    size_t lag_base = 0, lag_offset = 0, held_size = 0;
     size_t told_low = 0, told_high = 0, told_slack = 0, told_base = 0, told_offset = 0, told_gain = 0;  // in a forecast
 
     std::vector<double> read(driftgp::Settings &settings, const char *name, double least, double most) const {
@@ -76,8 +78,7 @@ class Bounded : public Holding {
     double high_now(const double *state, int p) const { return std::isfinite(highs[p]) ? state[high + p] : INFINITE; }
     void count(double *state, const double *y) const {
         for (int p = 0; p < P; p++)
-            whole(state, outside + p) +=
-                y[p] < low_now(state, p) - state[slack + p] || y[p] > high_now(state, p) + state[slack + p];
+            whole(state, outside + p) += y[p] < low_now(state, p) || y[p] > high_now(state, p);
     }
 
     // ---- roots
@@ -87,7 +88,7 @@ class Bounded : public Holding {
     }
     Root told_root(const double *made, int p) const { return {made[told_base + p], made[told_offset + p]}; }
     double gain(const double *state, int p) const {
-        return clip((state[excess + p] + 0.5 * DOUBT) / (state[curved + p] + DOUBT), 0.0, 1.0);
+        return clip((state[excess + p] + 0.5 * DOUBT) / (state[curved + p] + DOUBT), 0.0, LARGEST);
     }
     // Inputs and targets as the held node sees them.
     const double *seen_inputs(const double *state, const double *X, int64_t rows, Memory &memory) const {
@@ -117,13 +118,27 @@ class Bounded : public Holding {
             state[curved + p] = MEMORY * state[curved + p] + now.above / std;
         }
     }
-    // Follows the level of the targets whose roots are learned.
-    void note_level(double *state, const double *y) const {
+    // Follows the level and the size of the targets whose roots are learned.
+    void note_size(double *state, const double *y) const {
         for (int p = 0; p < P; p++) {
             if (!std::isfinite(y[p]) || !(state[offset + p] > 0.0)) continue;
-            state[level + p] += (whole(state, learned + p) > 0 ? PACE : 1.0) * (y[p] - state[level + p]);
-            whole(state, learned + p)++;
+            bool first = whole(state, learned + p)++ == 0;
+            double above = y[p] - state[low + p], late = first ? 1.0 : 1.0 - LATE;
+            state[level + p] += (first ? 1.0 : PACE) * (y[p] - state[level + p]);
+            state[size + p] += late * (std::fabs(above) - state[size + p]);
+            state[deficit + p] += late * (std::max(-above, 0.0) - state[deficit + p]);
         }
+    }
+    // Sees outputs as they are whose targets have gone well below the bound; whether there is one.
+    bool drop_roots(double *state) const {
+        bool any = false;
+        for (int p = 0; p < P; p++) {
+            if (!(state[offset + p] > 0.0 && state[deficit + p] > NEGATIVE * state[size + p])) continue;
+            any = true, state[offset + p] = 0.0;
+            for (size_t i = 0; i < lags.size(); i++)
+                if (int(lags_of[i]) == p) state[lag_base + size_t(lags[i])] = state[lag_offset + size_t(lags[i])] = 0.0;
+        }
+        return any;
     }
 
     // ---- the held law, carried back from the roots
@@ -218,10 +233,12 @@ class Bounded : public Holding {
         outside = state.wholes("outside", P) - start, low = state.floats("low", P) - start;
         high = state.floats("high", P) - start, slack = state.floats("slack", P) - start;
         offset = state.floats("offset", P) - start, learned = state.wholes("learned", P) - start;
-        level = state.floats("level", P) - start, excess = state.floats("excess", P) - start;
+        level = state.floats("level", P) - start, size = state.floats("size", P) - start;
+        deficit = state.floats("deficit", P) - start, excess = state.floats("excess", P) - start;
         curved = state.floats("curved", P) - start;
         lag_base = state.floats("lag_base", D) - start, lag_offset = state.floats("lag_offset", D) - start;
         declare_held(state, start);
+        held_size = state.size - start - inner;
     }
     void declare_forecast(Layout &forecast) override {
         size_t start = forecast.size;
@@ -243,7 +260,8 @@ class Bounded : public Holding {
             size_t x = size_t(lags[i]), p = size_t(lags_of[i]);
             state[lag_base + x] = state[low + p], state[lag_offset + x] = state[offset + p];
         }
-        for (int64_t i = 0; i < rows; i++) count(state, y + i * P), note_level(state, y + i * P);
+        for (int64_t i = 0; i < rows; i++) count(state, y + i * P), note_size(state, y + i * P);
+        drop_roots(state);
         Lease lease(memory);
         const double *seen = seen_inputs(state, X, rows, memory), *targets = seen_targets(state, y, rows, memory);
         held->start(state + inner, seen, targets, rows, memory);
@@ -271,9 +289,18 @@ class Bounded : public Holding {
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                Memory &memory) const override {
         Lease lease(memory);
+        const double *said = known ? known + forecast_inner : nullptr;
+        if (roots) {
+            if (known && !std::equal(known + told_offset, known + told_offset + P, state + offset)) known = nullptr;
+            said = heard(state, seen_inputs(state, x, 1, memory), known, memory);
+            follow_gain(state, y, said), note_size(state, y);
+            if (drop_roots(state)) {
+                said = nullptr;
+                std::fill_n(state + inner, held_size, 0.0);
+                held->start(state + inner, nullptr, nullptr, 0, memory);
+            }
+        }
         const double *seen = seen_inputs(state, x, 1, memory), *targets = seen_targets(state, y, 1, memory);
-        const double *said = roots ? heard(state, seen, known, memory) : known ? known + forecast_inner : nullptr;
-        if (roots) follow_gain(state, y, said), note_level(state, y);
         held->learn(state + inner, seen, targets, elapsed, said, memory);
         count(state, y);
     }
@@ -287,7 +314,7 @@ class Bounded : public Holding {
             if (std::isfinite(lows[p])) state[low + p] = in_other_units(state[low + p], centre, scale);
             if (std::isfinite(highs[p])) state[high + p] = in_other_units(state[high + p], centre, scale);
             if (whole(state, learned + p) > 0) state[level + p] = in_other_units(state[level + p], centre, scale);
-            state[slack + p] /= scale, state[offset + p] /= scale;
+            for (size_t sizes : {slack, offset, size, deficit}) state[sizes + p] /= scale;
         }
         for (int d = 0; d < D; d++) {
             double centre = units.x_centre[d], scale = units.x_scale[d];
@@ -318,8 +345,8 @@ class Bounded : public Holding {
             for (int i = 0; i < numbers; i++)
                 refuse_unless(std::isfinite(state[at + i]) && state[at + i] >= 0.0, name, "finite, and 0 or more");
         };
-        sizes(slack, P, "slack"), sizes(offset, P, "offset"), sizes(curved, P, "curved");
-        sizes(lag_offset, D, "lag_offset");
+        sizes(slack, P, "slack"), sizes(offset, P, "offset"), sizes(size, P, "size"), sizes(deficit, P, "deficit");
+        sizes(curved, P, "curved"), sizes(lag_offset, D, "lag_offset");
         Holding::check(state);
     }
 
