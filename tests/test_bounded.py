@@ -227,9 +227,9 @@ class TestBounded:
         model = Bounded(LastKMean(k=2), low=(0.0, 0.0), high=(None, 9.0), slack=0.5, leak=0.01)
         state = model.init(np.zeros((20, 1)), np.abs(RNG.normal(size=(20, 2))))
         assert (model.predict(state, [[0.0]]).interval(0.95)[0] >= 0.0).all()
-        state = model.update(state, [0.0], [-0.4, 9.5])
-        assert state.outside.tolist() == [0, 0], "within the slack"
-        state = model.update(state, [0.0], [np.nan, 9.6])
+        state = model.update(state, [0.0], [0.0, 9.0])
+        assert state.outside.tolist() == [0, 0], "a bound is a value like others"
+        state = model.update(state, [0.0], [np.nan, 9.1])
         state = model.update(state, np.zeros((5, 1)), np.ones((5, 2)))
         assert state.outside.tolist() == [0, 1]
         prediction = model.predict(state, [[0.0]])

@@ -4,6 +4,7 @@ Everything that a user would otherwise choose follows from those samples or need
 the reason behind each default, and what it gains.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -13,15 +14,18 @@ from driftgp.agp import AGP
 from driftgp.kernels import SE, Kernel, Linear
 from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.model import Model, checked_batch
+from driftgp.support import lagged, root_offset
 from driftgp.support import support as find_support
 from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Within
 
 Effort = Literal["low", "medium", "high"]
 Support = Literal["auto", "real", "positive"] | tuple[float | None, float | None]
+_Bounds = tuple[float | None, ...]  # one per output
 # Standard deviations of the targets by which a law may reach beyond a bound before its values are brought there. With
 # less, the law would have to be bent: the mean of a good forecast near 0 would be moved away from 0.
 _SLACK = 3.0
-_LEAK = 0.01  # weight of what "auto" thinks impossible
+# Weight of what "auto" thinks impossible, and of what was promised not to come.
+_LEAK, _PROMISED = 0.01, 1e-12
 
 # How an AGP starts and learns, and memories 1/(1 − λ) as shares of the window.
 LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "step": "scaled"}
@@ -59,6 +63,7 @@ def recommended(
     horizon: int = 1,
     effort: Effort = "medium",
     support: Support = "auto",
+    lags: Sequence[int] = (),
 ) -> CarryForward:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
@@ -74,7 +79,9 @@ def recommended(
         effort: "low" has few fixed points and costs about a twentieth of "medium", for many models at once; "high" has
             twice as many points as "medium", and costs about five times as much.
         support: where targets can lie: "real", "positive" (0 included), (low, high) with None for no bound, or "auto",
-            which takes 0 for a bound where the first targets look like counts or other amounts, until one is below.
+            which takes 0 for a bound where the first targets look like counts or other amounts. A bound counts until a
+            target lies beyond it. Of counts and amounts, and of inputs that are their lags, the model sees the roots.
+        lags: numbers of inputs that are targets of before; others are found where their values are.
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> y = 5000 + 100 * np.sin(6 * X[:, 0])
@@ -96,11 +103,12 @@ def recommended(
     linear: list[Model] = [Lagged(lags=2, forgetting=rates), Persistence()]
     prior = [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
     bank = Bank([*nonlinear, *linear], corrected=range(len(nonlinear)), prior=prior)
-    return wrapped(bank, T, horizon=horizon, bounds=_bounds(y, support), features=FEATURES[effort])
+    bounds = _bounds(X, y, support, lags)
+    return wrapped(bank, T, horizon=horizon, bounds=bounds, features=FEATURES[effort])
 
 
-def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
-    """Settings of `Bounded` for targets that begin so; None where they have no bounds."""
+def _bounds(X: np.ndarray, y: np.ndarray, support: Support, lags: Sequence[int]) -> dict[str, Any] | None:
+    """Settings of `Bounded` for a stream that begins so; None where targets have no bounds."""
     if (isinstance(support, str) and support not in ("auto", "real", "positive")) or len(support) < 2:
         raise ValueError(f'support must be "auto", "real", "positive" or a pair (low, high); got {support!r}')
     if support == "real" or (support == "auto" and len(y) == 0):
@@ -109,9 +117,34 @@ def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
     slack = np.where(spread > 0.0, _SLACK * spread, 1.0).tolist()
     if support == "auto":
         found = find_support(y)
-        return {"low": found.low, "high": found.high, "slack": slack, "leak": _LEAK} if found.bounded else None
-    bounds = (0.0, None) if support == "positive" else support
-    return None if bounds == (None, None) else {"low": bounds[0], "high": bounds[1], "slack": slack}
+        low, high, leak = found.low, found.high, _LEAK
+    else:
+        given = (0.0, None) if support == "positive" else support
+        outputs = y.reshape(len(y), -1).shape[1] if y.size else 1
+        low, high, leak = (given[0],) * outputs, (given[1],) * outputs, _PROMISED
+    if not any(bound is not None for bound in (*low, *high)):
+        return None
+    return {"low": low, "high": high, "slack": slack, "leak": leak, **_roots(X, y, low, high, lags)}
+
+
+def _roots(X: np.ndarray, y: np.ndarray, low: _Bounds, high: _Bounds, known: Sequence[int]) -> dict[str, Any]:
+    """Settings of `Bounded` for outputs that look like amounts from their low bound on: the model sees their roots.
+
+    Targets far from a bound that was given stay as they are: their roots would be hardly different, and no better.
+    """
+    columns = y.reshape(len(y), -1).T if y.size else np.zeros((len(low), 0))
+    offsets = [
+        root_offset(column - least) if least is not None and most is None and _amounts(column - least) else 0.0
+        for column, least, most in zip(columns, low, high, strict=True)
+    ]
+    if not any(offsets):
+        return {}
+    found = {(x % X.shape[1], 0) for x in known} | set(lagged(X, columns.T))
+    return {"root": tuple(offsets), "lags": tuple(sorted((x, of) for x, of in found if offsets[of] > 0.0))}
+
+
+def _amounts(values: np.ndarray) -> bool:
+    return find_support(values).low == (0.0,)
 
 
 def check_effort(effort: str) -> None:

@@ -494,7 +494,7 @@ class Online:
 def start_of(chosen: Settings, model: Model | Start | None) -> Start:
     """How series begin: with the default by their first rows, with a model, or as an object of that kind says."""
     if model is None:
-        return Default(chosen.effort, chosen.support, chosen.horizon)
+        return Default.of(chosen)
     return Given(model) if isinstance(model, Model) else model
 
 

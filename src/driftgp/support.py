@@ -18,6 +18,11 @@ _ZEROS = 0.01
 _LARGE, _SKEWED = 200.0, 0.5
 # A gamma law whose mean is two standard deviations has this skewness.
 _POSITIVE_SKEW = 1.0
+# Offset of roots, as a share of the mean, and of a count.
+_ROOT_OFFSET, _ANSCOMBE = 0.1, 0.375
+# Rows of a stretch in which an input is compared with the targets before, how many of them have to tell whether it is
+# one, and the share of these that have to agree. Where fewer values than this are targets at all, it is none.
+_STRETCH, _FEWEST_ALIKE, _ALIKE, _KNOWN = 50, 20, 0.75, 0.1
 
 
 class Support(NamedTuple):
@@ -64,6 +69,62 @@ def support(y: Any) -> Support:
         raise ValueError(f"y must have shape N, or N×P for several outputs; got shape {targets.shape}")
     columns = [_column(column[np.isfinite(column)]) for column in targets.reshape(len(targets), -1).T]
     return Support(*zip(*columns, strict=True))
+
+
+def root_offset(values: np.ndarray) -> float:
+    """Offset c for roots √(y + c) of amounts that are 0 or more: a tenth of their mean, and 3/8 of a count.
+
+    With 3/8 the root of a Poisson count has nearly the same variance at all rates that are not small (Anscombe 1948).
+
+    >>> root_offset(np.array([0.0, 1.0, 2.0, 1.0])), root_offset(np.array([0.0, 50.0, 150.0, 200.0]))
+    (0.375, 18.75)
+    """
+    values = values[np.isfinite(values)]
+    if len(values) == 0 or not values.mean() > 0.0:
+        return 0.0
+    gap = _smallest_gap(values) if values.min() < values.max() else 0.0
+    return float(max(_ROOT_OFFSET * values.mean(), min(_ANSCOMBE * gap, values.mean())))
+
+
+def lagged(X: np.ndarray, y: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Inputs of X (N×D) that are targets y (N×P) of some rows before, with the output that they are of.
+
+    In stretches of 50 rows, from the first that reaches far enough back, three in four values must be the targets of
+    as many rows before. How many rows that is may differ from stretch to stretch, since rows may be missing. Where both
+    are the most common target, as 0 and 0, it says nothing.
+
+    >>> y = np.random.default_rng(0).poisson(3.0, 200).astype(float)
+    >>> lagged(np.column_stack([np.arange(195), y[2:-3]]), y[5:, None])
+    ((1, 0),)
+    """
+    found = []
+    for x in range(X.shape[1]):
+        of = next((p for p in range(y.shape[1]) if _is_lag(X[:, x], y[:, p])), None)
+        if of is not None:
+            found.append((x, of))
+    return tuple(found)
+
+
+def _is_lag(x: np.ndarray, y: np.ndarray) -> bool:
+    values, counts = np.unique(y[np.isfinite(y)], return_counts=True)
+    here = np.isfinite(x)
+    if len(values) < 2 or not np.any(here) or np.mean(np.isin(x[here], values)) < _KNOWN:
+        return False  # most columns are not like targets at all
+    common = values[counts.argmax()]
+    shares = []
+    for start in range(0, len(y), _STRETCH):
+        now = x[start : start + _STRETCH]
+        if len(now) < _STRETCH:
+            break
+        before = np.full((_STRETCH, len(y)), np.nan)  # the targets of 1, 2, … rows before
+        for row in range(_STRETCH):
+            before[row, : start + row] = y[: start + row][::-1]
+        telling = np.isfinite(now)[:, None] & np.isfinite(before) & ~((now == common)[:, None] & (before == common))
+        alike, rows = np.sum(telling & (now[:, None] == before), 0), np.sum(telling, 0)
+        if rows.max() >= _FEWEST_ALIKE:
+            shares.append(np.max(alike[rows >= _FEWEST_ALIKE] / rows[rows >= _FEWEST_ALIKE]))
+    first = next((i for i, share in enumerate(shares) if share >= _ALIKE), None)
+    return first is not None and bool(np.mean(shares[first:]) >= _ALIKE)
 
 
 def _column(values: np.ndarray) -> tuple[float | None, float | None, float]:

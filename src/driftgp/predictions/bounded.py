@@ -11,6 +11,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from driftgp.predictions import normal
 from driftgp.predictions.base import Prediction
+from driftgp.predictions.rooted import Root, Rooted, carried_back
 
 # Bounds whose normal scores are both farther out than this change no digit: Φ(−8) is below 1e-15. Where they do, no
 # target has a score farther out.
@@ -36,6 +37,7 @@ class Bounded(Prediction):
     a computer could count, it is the held law with its values brought to the nearer bound.
 
     Mean and variance are those of a normal law that has the held moments, restricted to the interval, without the leak.
+    Where the held law is `Rooted`, it is the law of the root that counts as normal.
 
     >>> import numpy as np
     >>> from driftgp.predictions import Gaussian
@@ -70,12 +72,12 @@ class Bounded(Prediction):
     @cached_property
     def variance(self) -> np.ndarray:
         """Variance of the restricted normal law."""
-        return self._moments[1] * self.model.variance
+        return self._moments[1] * self._of.variance
 
     @cached_property
     def noise(self) -> np.ndarray:
         """The same share of the variance as before."""
-        return self._moments[1] * self.model.noise
+        return self._moments[1] * self._of.noise
 
     def log_prob(self, y: ArrayLike) -> np.ndarray:
         """log f(y) + log((1 − ε)/D + ε) inside, log f(y) + log ε outside."""
@@ -185,9 +187,15 @@ class Bounded(Prediction):
         with np.errstate(divide="ignore"):  # log 0 is meant
             return np.log(self.leak)
 
+    @property
+    def _of(self) -> Prediction:
+        """The law that counts as normal: the held one, or that of the root."""
+        return self.model.model if isinstance(self.model, Rooted) else self.model
+
     @cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        return moments(self.model.mean, self.model.std, self.low, self.high, self.slack)
+        root = (self.model.root, self.model.gain) if isinstance(self.model, Rooted) else ()
+        return restricted(self._of.mean, self._of.std, self.low, self.high, self.slack, *root)
 
 
 # ---- the standard normal law between two ends ------------------------------------------------------------------------
@@ -203,6 +211,22 @@ def log_between(alpha: Any, beta: Any) -> Any:
     first, last = log_ndtr(np.where(upper, -beta, alpha)), log_ndtr(np.where(upper, -alpha, beta))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(first < last, last + np.log(-np.expm1(first - last)), -np.inf)
+
+
+def restricted(
+    mean: Any, std: Any, low: Any, high: Any, slack: Any, root: Root | None = None, gain: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of a target within [low − slack, high + slack], and its variance as a share of s².
+
+    Without a root it is the target that has the law N(m, s²) before it is restricted, and else its root (see `Rooted`).
+    """
+    if root is None:
+        return moments(mean, std, low, high, slack)
+    rooted = root.offset > 0.0
+    ends = np.where(rooted, root.of(low - slack), low), np.where(rooted, root.of(high + slack), high)
+    mean, share = moments(mean, std, *ends, np.where(rooted, 0.0, slack))
+    mean, variance = carried_back(root, gain, mean, share * std**2)
+    return np.clip(mean, low, high), variance / std**2
 
 
 def moments(mean: Any, std: Any, low: Any, high: Any, slack: Any) -> tuple[np.ndarray, np.ndarray]:

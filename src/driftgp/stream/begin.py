@@ -7,6 +7,8 @@ import numpy as np
 
 from driftgp.defaults import LONGEST, Effort, Support, check_effort, recommended
 from driftgp.model import Model
+from driftgp.stream.derived import Derived
+from driftgp.stream.settings import Settings
 
 FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
 
@@ -68,8 +70,16 @@ class Default:
     effort: Effort = "medium"
     support: Support = "auto"
     horizon: int = 1
+    lags: tuple[int, ...] = ()  # inputs that are lags of the target, counted from the last one, −1
     first: int = FIRST
     gaps: bool = True
+
+    @classmethod
+    def of(cls, chosen: Settings) -> "Default":
+        """That of a stream."""
+        derived = Derived.of(chosen, 0, 0)
+        lags = tuple(range(-len(derived.names), len(chosen.lags) - len(derived.names)))
+        return cls(chosen.effort, chosen.support, chosen.horizon, lags)
 
     def __post_init__(self) -> None:
         """Refuse what no row could mend."""
@@ -81,4 +91,5 @@ class Default:
 
     def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The default for these rows."""
-        return Choice(recommended(X, y, horizon=self.horizon, effort=self.effort, support=self.support))
+        given = {"horizon": self.horizon, "effort": self.effort, "support": self.support, "lags": self.lags}
+        return Choice(recommended(X, y, **given))

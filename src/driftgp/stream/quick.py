@@ -15,6 +15,7 @@ from driftgp.predictions import Forecast
 from driftgp.stream.plan import NO, YES
 from driftgp.stream.runtime import Streams
 from driftgp.stream.series import Series
+from driftgp.stream.settings import promised
 
 _FLOAT = np.dtype(np.float64)
 _NUMBERS = frozenset((float, int, bool))
@@ -38,6 +39,7 @@ class Quick:
         self._target = np.empty(1)
         self._known: tuple[bytes, np.ndarray] | None = None  # the last input predicted for since the last update
         self._time = streams.settings.time
+        self._least, self._largest = promised(streams.settings.support) or (-math.inf, math.inf)
         self._prepare_names(streams, series)
 
     def _prepare_names(self, streams: Streams, series: Series) -> None:
@@ -102,6 +104,8 @@ class Quick:
 
     def learn(self, x: np.ndarray, y: float, row: Any) -> bool:
         """Learn from such a row at once, with what was predicted for it last; whether that was done."""
+        if y < self._least or y > self._largest:  # to be warned of
+            return False
         elapsed = 1.0
         series = self._series
         clock = series.clock

@@ -5,6 +5,7 @@ after some whole number of its rows.
 """
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
@@ -15,12 +16,12 @@ from driftgp import checks, frames
 from driftgp.frames import Column, Source, Table
 from driftgp.model import State, warn_of_units
 from driftgp.predictions import Prediction, joined
-from driftgp.stream.begin import Given, Start
+from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
 from driftgp.stream.plan import Categories, Encoder, Plan, example, listed
 from driftgp.stream.series import Job, Part, Rows, Series, Work
-from driftgp.stream.settings import Settings
+from driftgp.stream.settings import Settings, promised
 from driftgp.stream.stacks import Stack, Stacks
 
 Key = str | int | None  # None: the one series of an `Online`
@@ -87,6 +88,7 @@ class Streams:
         self.common: State | None = None  # what new series start from, if they do not start cold
         self._plan: Plan | None = None
         self._derived: Derived | None = None
+        self._promised = promised(settings.support)
         self._doubtful = isinstance(start, Given) and start.model.as_they_are
 
     # ---- what is shared ----------------------------------------------------------------------------------------------
@@ -226,7 +228,24 @@ class Streams:
             if self.outputs is not None and self.settings.lags:
                 raise ValueError(f"lags are those of one target; got {self.outputs} outputs: take a stream for each")
         shape = rows if self.outputs is None else (*rows, self.outputs)
-        return checks.targets("y", y, shape).reshape(N, self.P)
+        made = checks.targets("y", y, shape).reshape(N, self.P)
+        self._warn_of_support(made)
+        return made
+
+    def _warn_of_support(self, y: np.ndarray) -> None:
+        """Say it once if targets are not where they were said to lie."""
+        if self._promised is None or not isinstance(self.start, Default):
+            return
+        low, high = self._promised
+        outside = y[(y < low) | (y > high)]
+        if outside.size:
+            self._promised = None
+            warnings.warn(
+                f"support is {self.settings.support!r}, but a target is {outside[0]:g}: from there on, forecasts of its "
+                f'series are without these bounds. Correct the target, or take support="real"',
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _column(self, role: str, table: Table | None) -> Any:
         """The values of a column that a setting names."""

@@ -116,6 +116,19 @@ def _support(value: Any) -> Support:
     return tuple(value) if isinstance(value, list) else value
 
 
+def promised(support: Support) -> tuple[float, float] | None:
+    """Least and largest target that a user has promised; None without a promise.
+
+    >>> promised("positive"), promised((None, 5.0)), promised("auto")
+    ((0.0, inf), (-inf, 5.0), None)
+    """
+    pair = (0.0, None) if support == "positive" else support
+    if isinstance(pair, str) or len(pair) != 2:
+        return None
+    low, high = pair
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 def _check_level(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1; got {value!r}")

@@ -9,20 +9,39 @@ import numpy as np
 from driftgp import checks, forecasts
 from driftgp.model import Model, Units
 from driftgp.predictions import Bounded as BoundedLaw
-from driftgp.predictions import bounded
+from driftgp.predictions import Root, Rooted, bounded
 from driftgp.records import View, floats, part, wholes
 from driftgp.wrappers.holding import Holding, inner
 
 Bounds = float | None | Sequence[float | None]
+# By this factor a target counts less with each one after it for the gain of the mean, which is no larger than this.
+# Before the first it is a half, with the weight of some fifty usual targets; no error counts for more than so many
+# standard deviations.
+_MEMORY, _LARGEST, _DOUBT, _FARTHEST = 0.9995, 3.0, 5.0, 6.0
+# Roots are given up once targets below the bound make up this share of the size of those of late, with this memory.
+_NEGATIVE, _LATE = 0.1, 0.995
+# Share of the way to each new target by which the level goes.
+_PACE = 0.05
+_SIZES = ("slack", "offset", "size", "deficit", "curved", "lag_offset")
+_PER_OUTPUT = ("low", "high", "slack", "leak", "root")
 
 
 class BoundedState(View):
-    """How often a target lay outside, the bounds in the present units (0 where there is none), and the held state."""
+    """What is known of the bounds in the present units, of the roots, and the held state."""
 
-    outside: np.ndarray = wholes("P")
-    low: np.ndarray = floats("P")
+    outside: np.ndarray = wholes("P")  # how often a target lay outside
+    low: np.ndarray = floats("P")  # 0 where there is none
     high: np.ndarray = floats("P")
     slack: np.ndarray = floats("P")
+    offset: np.ndarray = floats("P")  # c of the roots, 0 for targets as they are
+    learned: np.ndarray = wholes("P")  # targets whose roots were learned
+    level: np.ndarray = floats("P")  # of these targets
+    size: np.ndarray = floats("P")  # mean of |y − low| of late
+    deficit: np.ndarray = floats("P")  # and of max(low − y, 0)
+    excess: np.ndarray = floats("P")  # sum of y − y(m) for the mean root m, in standard deviations
+    curved: np.ndarray = floats("P")  # sum of E[y] − y(m), likewise
+    lag_base: np.ndarray = floats("D")  # of the inputs that are targets of before
+    lag_offset: np.ndarray = floats("D")  # c of these, 0 for inputs as they are
     inner: Any = part()
 
 
@@ -36,9 +55,20 @@ class Bounded(Holding):
     their intervals, quantiles and density are those of G, those of the held model are in `law.model`. What the held
     model learns is not changed.
 
+    With `root` = c the held model sees t = √(y − low + c) − √c in place of y, and inputs that are targets of before
+    (the setting `lags`) likewise. Amounts and counts vary the more the larger they are: their roots do not, and the law
+    of y, carried back from that of t, is wide where it is high and narrow next to the bound. Its mean is
+
+        y(m) + γ (E[y] − y(m))
+
+    with m the held model's mean and E[y] the mean of y if t has a normal law. γ in [0, 3] is such that late targets lie
+    neither above nor below: a bank's mean is chosen by its errors, the mean of a law with a long tail is not. A target
+    below the bound has a root too (`predictions.Root`). Once such targets make up a tenth of the size of all of late,
+    the roots are given up: the held model starts anew, with targets as they are.
+
     With a leak the bounds are a guess: the share `leak` of the law stays as it was, and once a target has come that
-    lies outside, the bounds of that output do not count any more. Without a leak they are certain, and a target
-    outside them has the density 0.
+    is below `low` or above `high`, the bounds of that output do not count any more. Without a leak they are certain,
+    and a target outside the interval has the density 0.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -55,12 +85,17 @@ class Bounded(Holding):
         slack: how far beyond a bound the law reaches; half a unit for counts. Values that are reported there are
             brought to the bound.
         leak: share of the law that is not restricted, in [0, 1).
+        root: c in units of the targets, a small share of their usual size, so that targets at the bound have a finite
+            density; 0 for targets as they are.
+        lags: numbers of inputs that are targets of before; of several outputs, pairs of an input and its output.
     """
 
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
     slack: tuple[float, ...]
     leak: tuple[float, ...]
+    root: tuple[float, ...]
+    lags: tuple[tuple[int, int], ...]  # of an input and an output each
     State: ClassVar[type[View]] = BoundedState
     normal: ClassVar[bool] = False
 
@@ -71,6 +106,8 @@ class Bounded(Holding):
         high: Bounds = None,
         slack: float | Sequence[float] = 0.0,
         leak: float | Sequence[float] = 0.0,
+        root: float | Sequence[float] = 0.0,
+        lags: Sequence[int | Sequence[int]] = (),
     ) -> None:
         """Take the settings: see the class."""
         settings: dict[str, Any] = {
@@ -79,50 +116,59 @@ class Bounded(Holding):
             "high": _checked("high", high),
             "slack": checks.all_between("slack", slack, 0.0, np.inf, open_low=False),
             "leak": checks.all_between("leak", leak, 0.0, 1.0 - 1e-9, open_low=False),
+            "root": checks.all_between("root", root, 0.0, np.inf, open_low=False),
+            "lags": tuple(_lag(lag) for lag in lags),
         }
         for name, value in settings.items():
             object.__setattr__(self, name, value)
-        counts = {name: len(settings[name]) for name in ("low", "high", "slack", "leak")}
+        counts = {name: len(settings[name]) for name in _PER_OUTPUT}
         if len(set(counts.values()) - {1}) > 1:
-            raise ValueError(f"low, high, slack and leak must have one number, or one per output each; got {counts}")
+            raise ValueError(f"{', '.join(counts)} must have one number, or one per output each; got {counts}")
         lows, highs = self._bounds(max(counts.values()))
         if not np.all(lows < highs):
             raise ValueError(f"low must be below high; got low = {low!r} and high = {high!r}")
+        if np.any(np.isinf(lows) & (np.array(self.root) > 0.0)):
+            raise ValueError(f"root must be 0 where there is no low bound; got root = {root!r} and low = {low!r}")
 
     # ---- records -----------------------------------------------------------------------------------------------------
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
-        return BoundedState.dtype(P=outputs, inner=self.model.record_dtype(inputs, outputs))
+        return BoundedState.dtype(D=inputs, P=outputs, inner=self.model.record_dtype(inputs, outputs))
 
     def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: the bounds that count (infinite where none does), and the held model's forecast."""
-        bounds = [(name, np.float64, (outputs,)) for name in ("low", "high", "slack")]
-        return forecasts.layout(outputs, *bounds, ("inner", self.model.forecast_dtype(outputs)))
+        """Layout of a forecast: the bounds that count (infinite where none does), the root, and the held forecast."""
+        own = [(name, np.float64, (outputs,)) for name in ("low", "high", "slack", "base", "offset", "gain")]
+        return forecasts.layout(outputs, *own, ("inner", self.model.forecast_dtype(outputs)))
 
     def law(self, made: np.ndarray) -> BoundedLaw:
-        """The held model's law, restricted."""
-        return BoundedLaw(
-            self.model.law(made["inner"]), made["low"], made["high"], made["slack"], np.asarray(self.leak)
-        )
+        """The held model's law, carried back from the roots and restricted."""
+        held = self.model.law(made["inner"])
+        if any(self.root):
+            held = Rooted(held, made["base"], made["offset"], made["gain"])
+        return BoundedLaw(held, made["low"], made["high"], made["slack"], np.asarray(self.leak))
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
         """Refuse bounds for another number of outputs."""
-        for name in ("low", "high", "slack", "leak"):
+        for name in _PER_OUTPUT:
             given = len(getattr(self, name))
             if given not in (1, outputs):
                 raise ValueError(f"{name} must have one number, or one for each of {outputs} outputs; got {given}")
+        for x, of in self.lags:
+            if x >= inputs or of >= outputs:
+                raise ValueError(
+                    f"lags must be among {inputs} inputs, of {outputs} outputs; got input {x} of output {of}"
+                )
         self.model.accept(inputs, outputs, rows)
 
     def check(self, state: BoundedState) -> None:
-        """Refuse counts that are negative, and bounds that are none."""
-        if (state.outside < 0).any():
-            raise ValueError("outside must not be negative")
-        for name in ("low", "high", "slack"):
+        """Refuse counts that are negative, and bounds and roots that are none."""
+        for name in ("low", "high", "level", "excess", "lag_base", *_SIZES):
             if not np.isfinite(getattr(state, name)).all():
                 raise ValueError(f"{name} must be finite")
-        if (state.slack < 0.0).any():
-            raise ValueError("slack must not be negative")
+        for name in ("outside", "learned", *_SIZES):
+            if (getattr(state, name) < 0).any():
+                raise ValueError(f"{name} must not be negative")
         self.model.check(state.inner)
 
     # ---- the contract ------------------------------------------------------------------------------------------------
@@ -131,41 +177,120 @@ class Bounded(Holding):
         """Count what lies outside, and start the held model."""
         low, high = self._bounds(y.shape[1])
         state.low[...], state.high[...] = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
-        state.slack[...] = self.slack
+        state.slack[...], state.offset[...] = self.slack, self.root
+        for x, of in self.lags:
+            state.lag_base[x], state.lag_offset[x] = state.low[of], state.offset[of]
         self._count(state, y)
-        self.model.start(state.inner, X, y)
+        for target in y:
+            self._note_size(state, target)
+        self._drop_roots(state)
+        self.model.start(state.inner, *self._seen(state, X, y))
 
     def forecast(self, state: BoundedState, X: np.ndarray) -> np.ndarray:
-        """Forecast of the held model, restricted."""
-        held = self.model.forecast(state.inner, X)
+        """Forecast of the held model, carried back from the roots and restricted."""
+        held = self.model.forecast(state.inner, self._seen_inputs(state, X))
         low, high = self._in_force(state)
-        mean, share = bounded.moments(held["mean"], np.sqrt(held["variance"]), low, high, state.slack)
+        mean, share = self._restricted(state, held)
         made = forecasts.records(self.forecast_dtype(len(low)), mean, share * held["variance"], share * held["noise"])
         made["low"], made["high"], made["slack"], made["inner"] = low, high, state.slack, held
+        made["base"], made["offset"], made["gain"] = *self._root(state), _gain(state)
         return made
 
     def joint(self, state: BoundedState, X: np.ndarray) -> np.ndarray:
-        """Joint covariance of the held model, each point narrowed as its variance is: the correlations stay."""
-        held = self.model.forecast(state.inner, X)
-        std = np.sqrt(held["variance"])
-        _, share = bounded.moments(held["mean"], std, *self._in_force(state), state.slack)  # N×P
+        """Joint covariance of the held model, each point scaled as its variance is: the correlations stay."""
+        seen = self._seen_inputs(state, X)
+        _, share = self._restricted(state, self.model.forecast(state.inner, seen))  # N×P
         root = np.sqrt(share).T
-        return root[:, :, None] * self.model.joint(state.inner, X) * root[:, None, :]
+        return root[:, :, None] * self.model.joint(state.inner, seen) * root[:, None, :]
 
     def learn(
         self, state: BoundedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
-        """Let the held model learn, and count the target if it lies outside."""
-        self.model.learn(state.inner, x, y, elapsed, inner(forecast))
+        """Let the held model learn, note how the target lies to its mean, and count it if it lies outside."""
+        known = inner(forecast)
+        if any(self.root):
+            if forecast is None or not np.array_equal(forecast["offset"][0], state.offset):
+                known = self.model.forecast(state.inner, self._seen_inputs(state, x[None]))
+            self._follow_gain(state, y, known)
+            self._note_size(state, y)
+            if self._drop_roots(state):
+                known = None
+                state.inner.record[...] = np.zeros((), state.inner.record.dtype)
+                self.model.start(state.inner, np.zeros((0, len(x))), np.zeros((0, len(y))))
+        self.model.learn(state.inner, *self._seen(state, x, y), elapsed, known)
         self._count(state, y[None])
 
     def rescale(self, state: BoundedState, units: Units) -> None:
-        """Express the bounds in the new units too."""
+        """Express the bounds in the new units too; roots grow with the root of a scale."""
         low, high = self._bounds(len(state.low))
+        rooted, lagged = state.offset > 0.0, state.lag_offset > 0.0
         state.low[...] = np.where(np.isfinite(low), units.targets(state.low), 0.0)
         state.high[...] = np.where(np.isfinite(high), units.targets(state.high), 0.0)
-        state.slack /= units.y_scale
-        self.model.rescale(state.inner, units)
+        state.level[...] = np.where(state.learned > 0, units.targets(state.level), 0.0)
+        for name in ("slack", "offset", "size", "deficit"):
+            getattr(state, name)[...] /= units.y_scale
+        state.lag_base[...] = np.where(lagged, units.inputs(state.lag_base), 0.0)
+        state.lag_offset /= units.x_scale
+        x_scale = np.where(lagged, np.sqrt(units.x_scale), units.x_scale)
+        y_scale = np.where(rooted, np.sqrt(units.y_scale), units.y_scale)
+        x_centre, y_centre = np.where(lagged, 0.0, units.x_centre), np.where(rooted, 0.0, units.y_centre)
+        self.model.rescale(state.inner, Units(x_centre, x_scale, y_centre, y_scale))
+
+    def move_level(self, state: BoundedState, step: np.ndarray) -> None:
+        """Move the held model's past, roots by as much as a target at the present level would move."""
+        root = self._root(state)
+        moved = root.of(state.level + step) - root.of(state.level)
+        self.model.move_level(state.inner, np.where(state.offset > 0.0, moved, step))
+        state.level += np.where(state.learned > 0, step, 0.0)
+
+    # ---- roots -------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _root(state: BoundedState) -> Root:
+        return Root(np.where(state.offset > 0.0, state.low, 0.0), state.offset)
+
+    def _seen(self, state: BoundedState, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs and targets as the held model sees them."""
+        return self._seen_inputs(state, X), self._root(state).of(y) if any(self.root) else y
+
+    def _seen_inputs(self, state: BoundedState, X: np.ndarray) -> np.ndarray:
+        return Root(state.lag_base, state.lag_offset).of(X) if self.lags else X
+
+    def _restricted(self, state: BoundedState, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean, and variance as a share of the held one, N×P each."""
+        root = (self._root(state), _gain(state)) if any(self.root) else ()
+        return bounded.restricted(held["mean"], np.sqrt(held["variance"]), *self._in_force(state), state.slack, *root)
+
+    def _follow_gain(self, state: BoundedState, y: np.ndarray, known: np.ndarray) -> None:
+        """Count how far a target lies above what has the mean root, and how far it should."""
+        middle, above, spread = self._root(state).moments(known["mean"][0], known["variance"][0])
+        std = np.sqrt(spread)
+        here = np.isfinite(y) & np.isfinite(middle) & (state.offset > 0.0) & (std > 0.0) & np.isfinite(std)
+        std = np.where(here, std, 1.0)
+        error = np.clip(np.where(here, y - middle, 0.0) / std, -_FARTHEST, _FARTHEST)
+        state.excess[...] = np.where(here, _MEMORY * state.excess + error, state.excess)
+        state.curved[...] = np.where(here, _MEMORY * state.curved + above / std, state.curved)
+
+    @staticmethod
+    def _note_size(state: BoundedState, y: np.ndarray) -> None:
+        """Follow the level and the size of the targets whose roots are learned."""
+        here = np.isfinite(y) & (state.offset > 0.0)
+        y = np.where(here, y, state.level)
+        above = np.where(here, y - state.low, 0.0)
+        pace, late = (np.where(state.learned > 0, share, 1.0) for share in (_PACE, 1.0 - _LATE))
+        state.level += pace * (y - state.level)
+        state.size += np.where(here, late * (np.abs(above) - state.size), 0.0)
+        state.deficit += np.where(here, late * (np.maximum(-above, 0.0) - state.deficit), 0.0)
+        state.learned += here
+
+    def _drop_roots(self, state: BoundedState) -> bool:
+        """See outputs as they are whose targets have gone well below the bound; whether there is one."""
+        dropped = (state.offset > 0.0) & (state.deficit > _NEGATIVE * state.size)
+        state.offset[dropped] = 0.0
+        for x, of in self.lags:
+            if dropped[of]:
+                state.lag_base[x] = state.lag_offset[x] = 0.0
+        return bool(dropped.any())
 
     # ---- bounds ------------------------------------------------------------------------------------------------------
 
@@ -189,7 +314,18 @@ class Bounded(Holding):
     def _count(self, state: BoundedState, y: np.ndarray) -> None:
         """Count the targets of N×P that lie outside."""
         low, high = self._now(state)
-        state.outside += ((y < low - state.slack) | (y > high + state.slack)).sum(0)
+        state.outside += ((y < low) | (y > high)).sum(0)
+
+
+def _gain(state: BoundedState) -> np.ndarray:
+    """γ of each output, P."""
+    return np.clip((state.excess + 0.5 * _DOUBT) / (state.curved + _DOUBT), 0.0, _LARGEST)
+
+
+def _lag(value: Any) -> tuple[int, int]:
+    """An input and its output."""
+    x, of = value if isinstance(value, (tuple, list)) and len(value) == 2 else (value, 0)
+    return checks.whole("lags", x, 0), checks.whole("lags", of, 0)
 
 
 def _checked(name: str, value: Any) -> tuple[float | None, ...]:
