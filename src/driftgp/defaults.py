@@ -14,7 +14,7 @@ from driftgp.kernels import SE, Kernel, Linear
 from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.model import Model, checked_batch
 from driftgp.support import support as find_support
-from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Within
 
 Effort = Literal["low", "medium", "high"]
 Support = Literal["auto", "real", "positive"] | tuple[float | None, float | None]
@@ -57,7 +57,7 @@ def recommended(
     horizon: int = 1,
     effort: Effort = "medium",
     support: Support = "auto",
-) -> CarryForward:
+) -> Guarded:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
     The batch may be empty, N = 0. A bank of unlike members: an AGP with one lengthscale per input, regressions on
@@ -146,7 +146,7 @@ def small(inputs: int, *, low: bool = False) -> Anchored:
     return Anchored(points=points, ring=ring, sample=200, forgetting=(0.9995, 0.99), refresh=_NEVER)
 
 
-def wrapped(model: Model, window: int, *, horizon: int = 1, bounds: dict[str, Any] | None = None) -> CarryForward:
+def wrapped(model: Model, window: int, *, horizon: int = 1, bounds: dict[str, Any] | None = None) -> Guarded:
     """A model in all the wrappers of the default: units, limits to what is wild, calibration, gaps filled.
 
     Args:
@@ -159,15 +159,15 @@ def wrapped(model: Model, window: int, *, horizon: int = 1, bounds: dict[str, An
     held: Model = sheltered(model, window)
     if bounds is not None:
         held = Bounded(held, **bounds)
-    return CarryForward(Guarded(Calibrated(held) if horizon == 1 else Calibrated(held, gains=(0.0,))))
+    return Guarded(Calibrated(held) if horizon == 1 else Calibrated(held, gains=(0.0,)))
 
 
 def sheltered(model: Model, window: int) -> Standardize:
-    """A model that sees standardised inputs and targets, and no input much farther out than those before it.
+    """A model that sees standardised inputs and targets, gaps filled, and no input much farther out than those before.
 
     The units follow the stream: a sample has a tenth of its weight left for them after ten windows.
     """
-    return Standardize(Within(model), adapt=0.1 ** (1.0 / (_UNITS * window)))
+    return Standardize(Gaps(Within(model)), adapt=0.1 ** (1.0 / (_UNITS * window)))
 
 
 def kernel(inputs: int) -> Kernel:
