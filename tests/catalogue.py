@@ -14,7 +14,7 @@ from driftgp.agp import AGP, FastAGP
 from driftgp.kernels import SE, Linear, Matern32, Periodic
 from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.model import Model
-from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within
 
 SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "noise": 0.1, "warmup_iterations": 5}
 DENSE = {name: value for name, value in SMALL.items() if name != "inducing"}
@@ -59,7 +59,7 @@ CATALOGUE: dict[str, Entry] = {
         lambda: FastAGP(kernel=SE(0.5), **SMALL | {"window": None}, forgetting=0.9, inducing_inputs=CORNERS)
     ),
     "Standardize": Entry(lambda: Standardize(AGP(SE(1.0), **SMALL), adapt=0.95)),
-    "CarryForward": Entry(lambda: CarryForward(FastAGP(kernel=SE(0.5), **SMALL))),
+    "Gaps": Entry(lambda: Gaps(FastAGP(kernel=SE(0.5), **SMALL))),
     "Within": Entry(lambda: Within(FastAGP(kernel=SE(0.5), **SMALL))),
     "Guarded": Entry(lambda: Guarded(FastAGP(kernel=SE(0.5), **SMALL)), forgets=False),
     "Bounded": Entry(lambda: Bounded(FastAGP(kernel=SE(0.5), **SMALL), low=-0.5, slack=0.01)),
@@ -71,7 +71,7 @@ CATALOGUE: dict[str, Entry] = {
     "Calibrated, each side": Entry(lambda: Calibrated(bank(), symmetric=False), forgets=False),
     "all wrappers": Entry(
         lambda: Watched(
-            CarryForward(Guarded(Calibrated(Bounded(Standardize(Within(bank()), adapt=0.95), low=-1.2, leak=0.01))))
+            Guarded(Calibrated(Bounded(Standardize(Gaps(Within(bank())), adapt=0.95), low=-1.2, leak=0.01)))
         ),
         forgets=False,
     ),

@@ -10,7 +10,7 @@ from driftgp import AGP, Online
 from driftgp.defaults import recommended
 from driftgp.stream.begin import FIRST, Choice, Default
 from driftgp.stream.series import Series
-from driftgp.wrappers import CarryForward, Standardize
+from driftgp.wrappers import Gaps, Standardize
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(size=(40, 2))
@@ -18,8 +18,8 @@ Y = np.sin(5.0 * X[:, 0]) + 0.1 * RNG.normal(size=40)
 ENOUGH = 25
 
 
-def model(window: int) -> CarryForward:
-    return CarryForward(Standardize(AGP(inducing=4, window=window, step="scaled", prior=3.0), adapt=0.99))
+def model(window: int) -> Gaps:
+    return Gaps(Standardize(AGP(inducing=4, window=window, step="scaled", prior=3.0), adapt=0.99))
 
 
 class ByCount:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from driftgp import AGP
 from driftgp.data import Stream, toy_stream
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize
+from driftgp.wrappers import Bank, Calibrated, Guarded, Standardize
 from experiments import beyond, beyond_streams, reproduce, store
 from experiments.__main__ import app
 from experiments.beyond import Beyond
@@ -54,8 +54,8 @@ def test_the_defaults_see_nothing_but_the_warm_up():
     other = Stream("toy", X=stream.X, y=np.where(np.arange(501) < 100, stream.y, 1e3), warmup=100)
     model, same = (beyond._defaults(each) for each in (stream, other))
     assert store.keys(model)(_task(stream)) == store.keys(same)(_task(stream))
-    assert isinstance(model, CarryForward)
-    assert isinstance(model.model.model, Calibrated)
+    assert isinstance(model, Guarded)
+    assert isinstance(model.model, Calibrated)
 
 
 def _task(stream):
@@ -64,10 +64,10 @@ def _task(stream):
 
 def test_the_bank_s_members_are_the_rows_with_one_rate():
     stream = toy_stream(0)
-    bank = beyond._bank(stream).model.model
+    bank = beyond._bank(stream).model.model.model
     assert isinstance(bank, Bank)
     # all of the defaults but guard and calibration
-    assert beyond._bank(stream) == beyond._defaults(stream).model.model.model
+    assert beyond._bank(stream) == beyond._defaults(stream).model.model
     for k, member in enumerate(bank.models):
         single = beyond._single(k)(stream)
         assert isinstance(single, Standardize)

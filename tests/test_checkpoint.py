@@ -24,7 +24,7 @@ from driftgp.monitor import Monitor
 from driftgp.records import entries
 from driftgp.settings_json import Unlisted, first_difference, plain, portrait, rebuilt
 from driftgp.stream import store
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Calibrated, Gaps, Standardize, Watched, Within
 
 RNG = np.random.default_rng(11)
 ROWS = 20
@@ -55,7 +55,7 @@ MODELS = {
     "derivative by differences": AGP(Numerical(SE(0.3))),
     "carried": AGP(step="carried", learn_every=3, relevance="diagonal", admission="published", placement="recent"),
     "bank": Bank([AGP(), FastAGP(inducing=2)], corrected=(1,), prior=[0.2, 1.7]),
-    "wrappers": Watched(CarryForward(Calibrated(Standardize(Within(AGP()), 0.99), prior=[3, 2, 1])), Monitor(lags=3)),
+    "wrappers": Watched(Gaps(Calibrated(Standardize(Within(AGP()), 0.99), prior=[3, 2, 1])), Monitor(lags=3)),
     "fixed units": Standardize(AGP()),
     "members": Bank([LastKMean(k=3, forgetting=0.9), Persistence(column=[1, 0]), Persistence(noise=0.5)]),
     "default": recommended(np.zeros((0, 3)), np.zeros((0, 2))),
@@ -392,7 +392,7 @@ def _loads_or_refuses(data: bytes, model: Model | None) -> None:
 
 
 def watched() -> State:
-    return learned(Watched(CarryForward(Calibrated(Standardize(Within(Bank([SMALL, SMALL])), adapt=0.9)))))
+    return learned(Watched(Gaps(Calibrated(Standardize(Within(Bank([SMALL, SMALL])), adapt=0.9)))))
 
 
 INNER = "inner.inner.inner.inner.inner."
@@ -471,7 +471,7 @@ def test_a_record_of_another_size_than_its_model_s_is_refused(data, shape):
 
 @pytest.mark.parametrize("given", [True, False])
 def test_a_file_resumes_through_all_the_wrappers(tmp_path, given):
-    model = Watched(Standardize(CarryForward(FastAGP(kernel=SE(0.5), inducing=3, window=5)), adapt=0.9))
+    model = Watched(Standardize(Gaps(FastAGP(kernel=SE(0.5), inducing=3, window=5)), adapt=0.9))
     state = learned(model, np.where(np.arange(ROWS)[:, None] == 7, np.nan, X))
     path = tmp_path / "model.ckpt"
     checkpoint.save(path, model, state, extra=EXTRA)

@@ -7,7 +7,7 @@ import pytest
 
 from driftgp import AGP, defaults
 from driftgp.members import Anchored, Lagged, Persistence
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Guarded, Standardize, Within
+from driftgp.wrappers import Bank, Calibrated, Gaps, Guarded, Standardize, Within
 
 RNG = np.random.default_rng(5)
 
@@ -55,7 +55,7 @@ def test_more_inputs_ask_for_a_longer_window():
 def test_everything_is_on():
     X, y = RNG.normal(size=(30, 3)), RNG.normal(size=30)
     model = defaults.recommended(X, y)
-    kinds = (CarryForward, Guarded, Calibrated, Standardize, Within, Bank)
+    kinds = (Guarded, Calibrated, Standardize, Gaps, Within, Bank)
     for kind in kinds:
         assert isinstance(model, kind)
         if kind is Standardize:

@@ -11,7 +11,7 @@ from driftgp.diagnostics import Monitor, MonitorState, describe, importance
 from driftgp.kernels import SE
 from driftgp.members import Lagged, LastKMean
 from driftgp.predictions import Gaussian
-from driftgp.wrappers import Bank, CarryForward, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Gaps, Standardize, Watched, Within
 
 MONITOR = Monitor(lags=3)
 
@@ -95,7 +95,7 @@ X, Y = noise(30, 2), noise(30)
 @pytest.fixture(scope="module")
 def nested():
     """All wrappers around a model: one call that learns from 30 rows, some with gaps."""
-    inner = Within(CarryForward(AGP(SE(1.5), inducing=4, window=10, forgetting=0.9)))
+    inner = Within(Gaps(AGP(SE(1.5), inducing=4, window=10, forgetting=0.9)))
     model = Watched(Standardize(inner, adapt=1.0), MONITOR)
     gappy = X.copy()
     gappy[[5, 9], 1] = np.nan
@@ -108,7 +108,7 @@ def test_a_report_reaches_through_all_the_wrappers(nested):
     model, state = nested
     report = describe(model, state)
     agp = state.inner.inner.inner.inner
-    assert report["model"] == "Watched of Standardize of Within of CarryForward of AGP"
+    assert report["model"] == "Watched of Standardize of Within of Gaps of AGP"
     assert report["samples"] == 27
     assert report["scored"] == 27
     assert report["filled"] == [0, 2]
@@ -147,7 +147,7 @@ def test_of_a_bank_every_member_is_reported_with_its_weight():
     model: Any = recommended(X[:10], Y[:10])
     state = model.update(model.init(X[:10], Y[:10]), X[10:], Y[10:])
     report = describe(model, state)
-    assert report["model"] == "CarryForward of Guarded of Calibrated of Standardize of Within of Bank"
+    assert report["model"] == "Guarded of Calibrated of Standardize of Gaps of Within of Bank"
     assert "forgetting" not in report  # that of the units is nobody's memory
     np.testing.assert_allclose(sum(report["weights"]), 1.0)
     kinds = ["AGP", "AGP", "AGP", "Anchored", "Anchored", "Lagged", "Persistence"]

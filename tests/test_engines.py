@@ -14,7 +14,7 @@ from driftgp.engine import describe, engine
 from driftgp.kernel_check import Numerical
 from driftgp.kernels import SE, Constant, Linear, Matern12, Matern32, Matern52, Periodic, RationalQuadratic
 from driftgp.members import LastKMean, Persistence
-from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within
 
 SOURCE = Path(driftgp.__file__).parent
 RNG = np.random.default_rng(8)
@@ -28,7 +28,7 @@ PARTS = [
     *(AGP(kernel) for kernel in (Linear(), Constant(), SE() + Linear(), SE() * Periodic(), (SE() + Linear()) * SE())),
     *(FastAGP(), AGP(learn_every=5), AGP(step="carried"), AGP(step="scaled"), AGP(iterations=3)),
     *(FastAGP(window=None, forgetting=0.9), AGP(learn_inducing=True), AGP(outliers=4.0), Persistence(), LastKMean()),
-    *(wrapper(AGP()) for wrapper in (Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within)),
+    *(wrapper(AGP()) for wrapper in (Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within)),
     *(Bank([AGP(), Persistence()]), Standardize(AGP(), adapt=0.99), recommended(X, Y)),
 ]
 

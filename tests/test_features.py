@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from driftgp import Fleet, Online
 from driftgp.stream import calendar
 from driftgp.stream.settings import settings
-from driftgp.wrappers import CarryForward
+from driftgp.wrappers import Gaps
 from tests.catalogue import CATALOGUE
 
-MODEL = CarryForward(CATALOGUE["fast-AGP"].make().__class__(inducing=3, window=5))  # which takes gaps
+MODEL = Gaps(CATALOGUE["fast-AGP"].make().__class__(inducing=3, window=5))  # which takes gaps
 START = datetime(2024, 1, 1)
 
 

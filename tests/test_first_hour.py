@@ -227,7 +227,7 @@ def test_everything_says_what_it_is():
     online, fleet = Online(), Fleet()
     online.update(X[:2], Y[:2])
     fleet.update(["a"], X[:1], Y[:1])
-    assert repr(online).startswith("<Online: CarryForward(Guarded(")
+    assert repr(online).startswith("<Online: Guarded(Calibrated(")
     assert repr(online).endswith("2 inputs, 398 rows until the model is chosen>")
     assert repr(fleet) == "<Fleet of 1 key: the default, medium effort>"
     assert repr(Fleet(Standardize(AGP()))) == "<Fleet of 0 keys: Standardize(AGP)>"

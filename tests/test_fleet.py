@@ -17,7 +17,7 @@ from driftgp import AGP, FastAGP, Fleet, Online, recommended
 from driftgp.engine.reference import ReferenceEngine
 from driftgp.kernels import SE
 from driftgp.stream import store
-from driftgp.wrappers import CarryForward, Standardize, Watched
+from driftgp.wrappers import Gaps, Standardize, Watched
 from tests.catalogue import CATALOGUE
 
 MODEL = FastAGP(inducing=3, window=5)
@@ -133,7 +133,7 @@ def test_every_model_of_the_contract_can_be_a_fleet(name):
 
 
 def test_wrappers_work_in_a_fleet_and_gaps_are_carried_for_each_key_by_itself():
-    model = Standardize(CarryForward(MODEL), adapt=0.9)
+    model = Standardize(Gaps(MODEL), adapt=0.9)
     keys, X, y, _ = table(3, 30, 3)
     X[5:20:4, 1] = np.nan
     assert_as_alone(model, Fleet(model).evaluate(keys, X, y).records, keys, X, y)

@@ -13,7 +13,7 @@ from driftgp.stream.begin import Choice
 from driftgp.stream.clock import Clock
 from driftgp.stream.plan import MOST, Plan
 from driftgp.stream.settings import Settings
-from driftgp.wrappers import CarryForward, Standardize
+from driftgp.wrappers import Gaps, Standardize
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -31,7 +31,7 @@ TABLE = pd.DataFrame(
     index=HOURS,
 )
 Y = pd.Series(100.0 + TABLE["temp"] + 5.0 * (TABLE["sky"] == "rain") + RNG.normal(size=N), index=HOURS, name="rides")
-MODEL = CarryForward(Standardize(AGP(inducing=4, window=12, step="scaled", prior=3.0), adapt=0.99))
+MODEL = Gaps(Standardize(AGP(inducing=4, window=12, step="scaled", prior=3.0), adapt=0.99))
 
 
 class Small:

@@ -16,7 +16,7 @@ from driftgp.defaults import recommended
 from driftgp.engine import engine
 from driftgp.kernels import SE
 from driftgp.records import entries
-from driftgp.wrappers import CarryForward, Standardize, Watched
+from driftgp.wrappers import Gaps, Standardize, Watched
 
 STEPS = 10_000
 HIT, BACK, JUDGED = 3000, 8000, 9000
@@ -193,7 +193,7 @@ not_by_numpy = pytest.mark.skipif(
 @not_by_numpy
 def test_the_hardest_cases_are_survived_by_all_of_it_at_once():
     """The quick part of what follows: both algorithms and every wrapper."""
-    model = Watched(CarryForward(Standardize(AGP(noise=0.1, prior=10.0, learn_every=10, **SIZES), adapt=LAMBDA)))
+    model = Watched(Gaps(Standardize(AGP(noise=0.1, prior=10.0, learn_every=10, **SIZES), adapt=LAMBDA)))
     assert not failures(model, [Trial(case, 0.45) for case in HARDEST])
 
 
@@ -255,7 +255,7 @@ def test_a_standardised_model_survives_and_finds_back_in_any_units():
 @not_by_numpy
 @pytest.mark.slow
 def test_a_model_in_all_wrappers_survives_and_finds_back():
-    model = Watched(CarryForward(Standardize(FastAGP(noise=0.1, **SIZES), adapt=LAMBDA)))
+    model = Watched(Gaps(Standardize(FastAGP(noise=0.1, **SIZES), adapt=LAMBDA)))
     assert not failures(model, judged(0.45, units=True))
 
 

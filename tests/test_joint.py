@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from driftgp import AGP, Online, prequential
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Calibrated, Gaps, Standardize, Watched, Within
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(size=(40, 2))
@@ -25,7 +25,7 @@ def learned(model):
         BANK,
         Calibrated(MEMBERS[0]),
         Calibrated(BANK, symmetric=False),
-        CarryForward(Calibrated(Standardize(Within(BANK), adapt=0.99))),
+        Gaps(Calibrated(Standardize(Within(BANK), adapt=0.99))),
         Watched(BANK),
     ],
     ids=lambda model: type(model).__name__,

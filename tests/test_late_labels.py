@@ -6,7 +6,7 @@ import pytest
 from driftgp import FastAGP, Online, recommended
 from driftgp.kernels import SE
 from driftgp.stream import pending
-from driftgp.wrappers import Calibrated, CarryForward
+from driftgp.wrappers import Calibrated, Gaps
 
 MODEL = FastAGP(kernel=SE(1.0), inducing=3, window=6, forgetting=0.9)
 JUDGED = Calibrated(MODEL)  # which is judged by what it has said
@@ -148,7 +148,7 @@ def test_what_waits_is_a_copy():
 
 
 def test_gaps_in_the_inputs_are_the_models_to_refuse_or_to_fill():
-    late = service(CarryForward(MODEL))
+    late = service(Gaps(MODEL))
     late.predict(X[0], id="a")
     late.predict([np.nan, 1.0], id="b")
     late.update(y=1.0, id="a")

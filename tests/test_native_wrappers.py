@@ -17,7 +17,7 @@ from driftgp.monitor import Monitor
 from driftgp.predictions import Forecast, nominal_reach
 from driftgp.predictions.normal import pdf
 from driftgp.records import entries
-from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within
 
 SEED = 20250
 ROWS, WARMUP = 70, 25
@@ -50,7 +50,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "standardize, adapting": lambda: Standardize(agp(), adapt=0.95),
     "standardize twice": lambda: Standardize(Standardize(LastKMean(k=2), adapt=0.9), adapt=0.95),
     "within": lambda: Within(agp(), margin=0.1),
-    "carry forward": lambda: CarryForward(agp()),
+    "gaps": lambda: Gaps(agp()),
     "calibrated": lambda: Calibrated(agp()),
     "calibrated by sides": lambda: Calibrated(
         LastKMean(k=4), symmetric=False, levels=(0.3, 0.9), gains=(0.0, 0.1), rate=0.05, prior=(2.0, 1.0)
@@ -76,11 +76,11 @@ MODELS: dict[str, Callable[[], Any]] = {
     "bank of anything": lambda: Bank([Standardize(Within(agp()), adapt=0.9), Watched(Persistence()), agp()]),
     "0.1's default": lambda: Calibrated(Standardize(Within(Bank(memories(0.9, 0.95, 0.99))), adapt=0.98)),
     "all of them": lambda: Watched(
-        Calibrated(Standardize(CarryForward(Within(Bank([*memories(0.9, 0.99), Persistence()]))), adapt=0.97)),
+        Calibrated(Standardize(Gaps(Within(Bank([*memories(0.9, 0.99), Persistence()]))), adapt=0.97)),
         Monitor(lags=2),
     ),
     "in another order": lambda: Standardize(
-        Within(Calibrated(CarryForward(Bank([agp(), LastKMean(k=2)])), symmetric=False)), adapt=0.9
+        Within(Calibrated(Gaps(Bank([agp(), LastKMean(k=2)])), symmetric=False)), adapt=0.9
     ),
 }
 
@@ -305,7 +305,7 @@ def test_a_target_beyond_all_bounds_leaves_the_weights_finite():
         ("mean of the last", "count", -1),
         ("mean of the last", "cursor", 3),
         ("within", "count", -1),
-        ("carry forward", "seen", 2),
+        ("gaps", "joint", 2),
         ("standardize", "scale", 0.0),
         ("bounded", "outside", -1),
         ("bounded", "slack", -1.0),
@@ -365,7 +365,7 @@ def normal_model(rng: np.random.Generator, depth: int) -> Any:
         return Anchored(points=int(rng.integers(1, 8)), ring=ring, forgetting=rates, sample=sample, refresh=7)
     held = normal_model(rng, depth - 1)
     adapted = Standardize(held, adapt=float(rng.uniform(0.8, 1.0)))
-    return (adapted, Within(held, float(rng.uniform(0.0, 0.5))), CarryForward(held), Watched(held))[kind - 5]
+    return (adapted, Within(held, float(rng.uniform(0.0, 0.5))), Gaps(held), Watched(held))[kind - 5]
 
 
 def any_model(rng: np.random.Generator, depth: int) -> Any:
@@ -380,7 +380,7 @@ def any_model(rng: np.random.Generator, depth: int) -> Any:
     return (
         Standardize(held, adapt=float(rng.uniform(0.8, 1.0))),
         Within(held),
-        CarryForward(held),
+        Gaps(held),
         Watched(held, Monitor(lags=int(rng.integers(1, 4)))),
         Calibrated(held, symmetric=bool(rng.integers(2)), rate=0.02),
         Guarded(held, reach=float(rng.uniform(2.0, 6.0))),

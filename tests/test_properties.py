@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from driftgp import AGP, checkpoint, evaluate
 from driftgp.kernels import SE, Linear
-from driftgp.wrappers import CarryForward, Standardize, Watched
+from driftgp.wrappers import Gaps, Standardize, Watched
 
 ROWS, CHUNK = 12, 4
 
@@ -52,7 +52,7 @@ SETTINGS = st.fixed_dictionaries(
 def model_of(shape: Shape, chosen: dict[str, float]) -> Any:
     sizes = {"inducing": shape.inducing, "window": shape.window, "learn_every": shape.learn_every}
     model = AGP(SE(0.5) + Linear(0.1), **sizes, **chosen)
-    return Watched(Standardize(CarryForward(model), adapt=0.9)) if shape.wrapped else model
+    return Watched(Standardize(Gaps(model), adapt=0.9)) if shape.wrapped else model
 
 
 class Arrival(NamedTuple):

@@ -10,12 +10,12 @@ import pytest
 
 from driftgp import AGP, Fleet, Online
 from driftgp.stream.begin import Choice
-from driftgp.wrappers import CarryForward, Standardize
+from driftgp.wrappers import Gaps, Standardize
 
 pytest.importorskip("pandas")
 pytest.importorskip("narwhals")
 
-MODEL = CarryForward(Standardize(AGP(inducing=4, window=12, step="scaled", prior=3.0), adapt=0.99))
+MODEL = Gaps(Standardize(AGP(inducing=4, window=12, step="scaled", prior=3.0), adapt=0.99))
 START = datetime(2024, 1, 1)
 HOUR = timedelta(hours=1)
 N = 60

@@ -64,7 +64,7 @@ def inputs(name: str, value: Any, width: int | None = None, ndim: int = 2, *, ga
     if gaps:
         _refuse(name, array, np.isinf(array), "be finite, or NaN where nothing was observed")
     else:
-        _refuse(name, array, ~np.isfinite(array), "be finite (fill gaps first, or let the CarryForward wrapper do it)")
+        _refuse(name, array, ~np.isfinite(array), "be finite (fill gaps first, or let the Gaps wrapper do it)")
     return array
 
 

@@ -16,7 +16,7 @@ from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.model import Model, checked_batch
 from driftgp.support import lagged, root_offset
 from driftgp.support import support as find_support
-from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Within
 
 Effort = Literal["low", "medium", "high"]
 Support = Literal["auto", "real", "positive"] | tuple[float | None, float | None]
@@ -64,7 +64,7 @@ def recommended(
     effort: Effort = "medium",
     support: Support = "auto",
     lags: Sequence[int] = (),
-) -> CarryForward:
+) -> Guarded:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
     The batch may be empty, N = 0. A bank of unlike members: an AGP with one lengthscale per input, regressions on
@@ -188,7 +188,7 @@ def wrapped(
     horizon: int = 1,
     bounds: dict[str, Any] | None = None,
     features: int = FEATURES["medium"],
-) -> CarryForward:
+) -> Guarded:
     """A model in all the wrappers of the default: units, limits to what is wild, calibration, gaps filled.
 
     Args:
@@ -203,15 +203,15 @@ def wrapped(
     if bounds is not None:
         held = Bounded(held, **bounds)
     trackers: dict[str, Any] = {} if horizon == 1 else {"gains": (0.0,)}
-    return CarryForward(Guarded(Calibrated(held, features=features, **trackers)))
+    return Guarded(Calibrated(held, features=features, **trackers))
 
 
 def sheltered(model: Model, window: int) -> Standardize:
-    """A model that sees standardised inputs and targets, and no input much farther out than those before it.
+    """A model that sees standardised inputs and targets, gaps filled, and no input much farther out than those before.
 
     The units follow the stream: a sample has a tenth of its weight left for them after ten windows.
     """
-    return Standardize(Within(model), adapt=0.1 ** (1.0 / (_UNITS * window)))
+    return Standardize(Gaps(Within(model)), adapt=0.1 ** (1.0 / (_UNITS * window)))
 
 
 def kernel(inputs: int) -> Kernel:

@@ -24,7 +24,7 @@ from driftgp.kernels import Kernel
 from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.model import Model
 from driftgp.monitor import Monitor
-from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within
 
 # Arrays of more entries than this, in settings of classes outside the table, are known by a digest.
 _WRITTEN_OUT = 64
@@ -214,7 +214,7 @@ _PARTS: tuple[Any, ...] = (
     *(kernels.SE, kernels.Matern12, kernels.Matern32, kernels.Matern52, kernels.RationalQuadratic),
     *(kernels.Periodic, kernels.Linear, kernels.Constant, kernels.Sum, kernels.Product, Numerical),
     *(AGP, Anchored, Lagged, LastKMean, Persistence),
-    *(Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Watched, Within, Monitor),
+    *(Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within, Monitor),
 )
 _TABLE: dict[str, Any] = {part.__name__: part for part in _PARTS}
 # What a setting of this name must be, whichever part it is of.

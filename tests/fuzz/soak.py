@@ -19,7 +19,7 @@ from driftgp import AGP, FastAGP, Online, recommended
 from driftgp.defaults import Effort
 from driftgp.kernels import SE, Linear
 from driftgp.model import Model
-from driftgp.wrappers import Bank, Calibrated, CarryForward, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import Bank, Calibrated, Gaps, Guarded, Standardize, Watched, Within
 
 D = 2
 SPELL = 500  # rows of one habit
@@ -28,7 +28,7 @@ SMALL = {"inducing": 5, "window": 30}
 
 def wrapped(model: Model) -> Model:
     """A model in all the wrappers."""
-    return Watched(CarryForward(Guarded(Calibrated(Standardize(Within(model), adapt=0.99)))))
+    return Watched(Guarded(Calibrated(Standardize(Gaps(Within(model)), adapt=0.99))))
 
 
 # Shares of the steps that the defaults take; the other models share what is left.

@@ -9,7 +9,7 @@ from driftgp import AGP, FastAGP
 from driftgp.fleet import Fleet
 from driftgp.spark import Job
 from driftgp.spark.bucket import Bucket, Kept, Stored
-from driftgp.wrappers import CarryForward
+from driftgp.wrappers import Gaps
 
 MODEL = FastAGP(inducing=4, window=10)
 COLUMNS = {"key": "k", "time": "t", "features": ["a", "b"], "target": "y"}
@@ -113,7 +113,7 @@ def test_a_missing_input_gives_no_prediction_and_does_no_harm(bad):
 def test_a_model_that_fills_gaps_gets_them(bad):
     table = rows()
     table.loc[10, "x1"] = bad
-    answers = Bucket.open(Job(CarryForward(MODEL), **COLUMNS), None).answers(table)
+    answers = Bucket.open(Job(Gaps(MODEL), **COLUMNS), None).answers(table)
     assert answers["flags"][10] == "carried"
     assert np.isfinite(answers["mean"]).all()
 

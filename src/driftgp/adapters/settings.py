@@ -11,7 +11,7 @@ from driftgp.defaults import LEARNING, kernel, sizes, wrapped
 from driftgp.expressions import parse_kernel
 from driftgp.kernels import Kernel
 from driftgp.stream.begin import FIRST, Choice
-from driftgp.wrappers import Calibrated, CarryForward, Guarded
+from driftgp.wrappers import Calibrated, Gaps, Guarded
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Settings:
 
     @property
     def gaps(self) -> bool:
-        """Inputs may be NaN: the last value stands in."""
+        """Inputs may be NaN."""
         return True
 
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
@@ -59,7 +59,7 @@ class Settings:
         """An AGP with these settings in the wrappers of the default, for a stream that begins so."""
         model = self._agp(X.shape[1], y)
         T = model.window or 0
-        return Choice(wrapped(model, T) if self.standardize else CarryForward(Guarded(Calibrated(model))), warmup=T)
+        return Choice(wrapped(model, T) if self.standardize else Guarded(Calibrated(Gaps(model))), warmup=T)
 
     def _agp(self, inputs: int, y: np.ndarray) -> AGP:
         """What is left out is as in the default."""

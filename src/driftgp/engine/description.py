@@ -148,7 +148,7 @@ PARTS: dict[str, Part] = {
     "driftgp.agp.AGP": Part(20, _agp, lambda model: (model.kernel,)),
     "driftgp.wrappers.standardize.Standardize": Part(21, lambda model: (model.forgetting,), _held),
     "driftgp.wrappers.within.Within": Part(22, lambda model: (model.margin,), _held),
-    "driftgp.wrappers.carry.CarryForward": Part(23, _none, _held),
+    "driftgp.wrappers.gaps.Gaps": Part(23, _none, _held),
     "driftgp.wrappers.calibrate.Calibrated": Part(24, _calibrated, _held),
     "driftgp.wrappers.watched.Watched": Part(25, _watched, _held),
     "driftgp.wrappers.bank.Bank": Part(26, lambda model: (model.corrected, model.prior), lambda model: model.models),

@@ -13,7 +13,7 @@ from driftgp.members import LastKMean, Persistence
 from driftgp.model import Model
 from driftgp.runs.settings import Named, Settings
 from driftgp.stream.begin import Choice
-from driftgp.wrappers import Calibrated, CarryForward, Standardize
+from driftgp.wrappers import Calibrated, Gaps, Standardize
 
 HYBRID = 10  # samples from one gradient step of the hybrid to the next
 NOISE = 0.1  # of a target with variance 1, to start with
@@ -38,7 +38,7 @@ class ByName:
 
     @property
     def gaps(self) -> bool:
-        """Inputs may be NaN: the last value stands in."""
+        """Inputs may be NaN."""
         return True
 
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
@@ -52,10 +52,9 @@ class ByName:
     def model(self, inputs: int) -> Model:
         """The model for so many inputs: from the inside, in units that adapt, without gaps, and calibrated."""
         settings, named = self.settings, self.settings.named
-        model = _BUILDERS[str(settings.model)](named, inputs, self.forgetting)
+        model: Model = Gaps(_BUILDERS[str(settings.model)](named, inputs, self.forgetting))
         if settings.standardise:
             model = Standardize(model, adapt=0.1 ** (1.0 / (UNITS * named.window)))
-        model = CarryForward(model)
         if not settings.calibrate:
             return model
         # forecasts h rows ahead are wrong h at a time: a tracker of the spread would take one error for h, and waver

@@ -8,7 +8,7 @@
 
 namespace DRIFTGP_LEVEL {
 
-class Guarded : public Holding {
+class Guarded : public Moved {
     static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100, STEADY = 5;  // as in guarded.py
     static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
@@ -21,7 +21,6 @@ class Guarded : public Holding {
     size_t last_x = 0, run = 0, run_before = 0;
     size_t X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0, anew = 0;
     size_t held_size = 0;
-    size_t told_scale = 0, told_shift = 0;  // in a forecast
 
     static double bounded(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
 
@@ -174,7 +173,7 @@ class Guarded : public Holding {
 
   public:
     Guarded(const driftgp::Part &part, int inputs, int outputs)
-        : Holding(part, inputs, outputs), reach(read_reach(part)) {}
+        : Moved(part, inputs, outputs), reach(read_reach(part)) {}
 
     void declare(Layout &state) override {
         size_t start = state.size;
@@ -193,12 +192,6 @@ class Guarded : public Holding {
         declare_held(state, start);
         held_size = state.size - start - inner;
     }
-    void declare_forecast(Layout &forecast) override {
-        size_t start = forecast.size;
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        told_scale = forecast.floats("scale", P) - start, told_shift = forecast.floats("shift", P) - start;
-        declare_held_forecast(forecast, start);
-    }
     void start(double *state, const double *samples, const double *targets, int64_t rows,
                Memory &memory) const override {
         for (int64_t i = 0; i < rows; i++) {
@@ -214,9 +207,7 @@ class Guarded : public Holding {
         for (int p = 0; p < P; p++) {
             double scale, shift;
             draw_in(state, said, p, scale, shift);
-            made[p] = scale * said[p] + shift;
-            made[P + p] = scale * scale * said[P + p], made[2 * P + p] = scale * scale * said[2 * P + p];
-            made[told_scale + p] = scale, made[told_shift + p] = shift;
+            tell(made, p, scale, shift);
         }
     }
     void learn(double *state, const double *x, const double *target, double elapsed, const double *known,
@@ -279,22 +270,6 @@ class Guarded : public Holding {
         refuse_unless(all_finite(state + error_beyond, P), "error_beyond", "finite");
         refuse_unless(all_finite(state + step, P), "step", "finite");
         Holding::check(state);
-    }
-
-    // ---- the law: the held node's, drawn in
-
-    double to_normal(const double *made, int p, double y) const override {
-        if (normal()) return Node::to_normal(made, p, y);
-        return held->to_normal(made + forecast_inner, p, (y - made[told_shift + p]) / made[told_scale + p]);
-    }
-    double from_normal(const double *made, int p, double z) const override {
-        if (normal()) return Node::from_normal(made, p, z);
-        return made[told_scale + p] * held->from_normal(made + forecast_inner, p, z) + made[told_shift + p];
-    }
-    double log_prob(const double *made, int p, double y) const override {
-        if (normal()) return Node::log_prob(made, p, y);
-        double scale = made[told_scale + p];
-        return held->log_prob(made + forecast_inner, p, (y - made[told_shift + p]) / scale) - std::log(scale);
     }
 };
 

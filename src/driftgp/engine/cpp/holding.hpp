@@ -83,6 +83,42 @@ class Holding : public Node {
     bool rescales() const override { return held->rescales(); }
 };
 
+// A wrapper whose law is the held node's, scaled and moved: y = scale · (the held one's) + shift.
+class Moved : public Holding {
+  protected:
+    using Holding::Holding;
+    size_t told_scale = 0, told_shift = 0;  // in a forecast
+
+    // Output p of a forecast, of which the held node's part is there.
+    void tell(double *made, int p, double scale, double shift) const {
+        const double *said = made + forecast_inner;
+        made[p] = scale * said[p] + shift;
+        made[P + p] = scale * scale * said[P + p], made[2 * P + p] = scale * scale * said[2 * P + p];
+        made[told_scale + p] = scale, made[told_shift + p] = shift;
+    }
+
+  public:
+    void declare_forecast(Layout &forecast) override {
+        size_t start = forecast.size;
+        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
+        told_scale = forecast.floats("scale", P) - start, told_shift = forecast.floats("shift", P) - start;
+        declare_held_forecast(forecast, start);
+    }
+    double to_normal(const double *made, int p, double y) const override {
+        if (normal()) return Node::to_normal(made, p, y);
+        return held->to_normal(made + forecast_inner, p, (y - made[told_shift + p]) / made[told_scale + p]);
+    }
+    double from_normal(const double *made, int p, double z) const override {
+        if (normal()) return Node::from_normal(made, p, z);
+        return made[told_scale + p] * held->from_normal(made + forecast_inner, p, z) + made[told_shift + p];
+    }
+    double log_prob(const double *made, int p, double y) const override {
+        if (normal()) return Node::log_prob(made, p, y);
+        double scale = made[told_scale + p];
+        return held->log_prob(made + forecast_inner, p, (y - made[told_shift + p]) / scale) - std::log(scale);
+    }
+};
+
 // A wrapper that changes the inputs only: forecasts are the held node's own.
 class Transparent : public Holding {
   protected:

@@ -19,7 +19,7 @@ std::unique_ptr<Node> make_node(const driftgp::Part &part, int D, int P) {
         // kinds of further nodes belong here
         case driftgp::STANDARDIZE: return std::make_unique<Standardize>(part, D, P);
         case driftgp::WITHIN: return std::make_unique<Within>(part, D, P);
-        case driftgp::CARRY_FORWARD: return std::make_unique<CarryForward>(part, D, P);
+        case driftgp::GAPS: return std::make_unique<Gaps>(part, D, P);
         case driftgp::CALIBRATED: return std::make_unique<Calibrated>(part, D, P);
         case driftgp::WATCHED: return std::make_unique<Watched>(part, D, P);
         case driftgp::BANK: return std::make_unique<Bank>(part, D, P);

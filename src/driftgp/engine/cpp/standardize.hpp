@@ -7,13 +7,12 @@
 
 namespace DRIFTGP_LEVEL {
 
-class Standardize : public Holding {
+class Standardize : public Moved {
     static constexpr double ROUNDING = 32.0, FARTHEST = 10.0;  // as in standardize.py
     static constexpr double SMALLEST = 1e-40;
     double forgetting = 0.0;  // 0: the units of the warm-up batch, for good
     const int columns;        // inputs first and targets after them
     size_t centre = 0, scale = 0, weight = 0, mean = 0, variance = 0, renewals = 0;
-    size_t told_scale = 0, told_shift = 0;  // in a forecast
 
     bool adapts() const { return forgetting > 0.0; }
 
@@ -103,7 +102,7 @@ class Standardize : public Holding {
 
   public:
     Standardize(const driftgp::Part &part, int inputs, int outputs)
-        : Holding(part, inputs, outputs), columns(inputs + outputs) {
+        : Moved(part, inputs, outputs), columns(inputs + outputs) {
         driftgp::Settings settings(part);
         forgetting = settings.number("adapt", 0.0, 1.0);
         settings.end(1);
@@ -118,12 +117,6 @@ class Standardize : public Holding {
         weight = state.floats("weight", columns) - start, mean = state.floats("mean", columns) - start;
         variance = state.floats("variance", columns) - start, renewals = state.wholes("renewals") - start;
         declare_held(state, start);
-    }
-    void declare_forecast(Layout &forecast) override {
-        size_t start = forecast.size;
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        told_scale = forecast.floats("scale", P) - start, told_shift = forecast.floats("shift", P) - start;
-        declare_held_forecast(forecast, start);
     }
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
@@ -146,12 +139,7 @@ class Standardize : public Holding {
         double *z = memory.take(D), *said = made + forecast_inner;
         seen(state, x, z);
         held->forecast(state + inner, z, said, memory);
-        for (int p = 0; p < P; p++) {
-            double factor = state[scale + D + p], shift = state[centre + D + p];
-            made[p] = factor * said[p] + shift;
-            made[P + p] = factor * factor * said[P + p], made[2 * P + p] = factor * factor * said[2 * P + p];
-            made[told_scale + p] = factor, made[told_shift + p] = shift;
-        }
+        for (int p = 0; p < P; p++) tell(made, p, state[scale + D + p], state[centre + D + p]);
     }
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                Memory &memory) const override {
@@ -188,22 +176,6 @@ class Standardize : public Holding {
         }
         refuse_unless_counts(state, renewals, 1, "renewals");
         Holding::check(state);
-    }
-
-    // ---- the law: the held node's, in the user's units
-
-    double to_normal(const double *made, int p, double y) const override {
-        if (normal()) return Node::to_normal(made, p, y);
-        return held->to_normal(made + forecast_inner, p, (y - made[told_shift + p]) / made[told_scale + p]);
-    }
-    double from_normal(const double *made, int p, double z) const override {
-        if (normal()) return Node::from_normal(made, p, z);
-        return made[told_scale + p] * held->from_normal(made + forecast_inner, p, z) + made[told_shift + p];
-    }
-    double log_prob(const double *made, int p, double y) const override {
-        if (normal()) return Node::log_prob(made, p, y);
-        double factor = made[told_scale + p];
-        return held->log_prob(made + forecast_inner, p, (y - made[told_shift + p]) / factor) - std::log(factor);
     }
 };
 

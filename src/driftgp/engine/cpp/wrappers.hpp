@@ -6,7 +6,7 @@
 #include "bank.hpp"
 #include "bounded.hpp"
 #include "calibrated.hpp"
-#include "carry.hpp"
+#include "gaps.hpp"
 #include "guarded.hpp"
 #include "lagged.hpp"
 #include "members.hpp"

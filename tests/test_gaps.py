@@ -7,10 +7,10 @@ import pytest
 
 from driftgp import FastAGP, Online, prequential
 from driftgp.kernels import SE
-from driftgp.wrappers import CarryForward, Standardize
+from driftgp.wrappers import Gaps, Standardize
 
 HELD = FastAGP(kernel=SE(1.0), inducing=3, window=6, warmup_iterations=0)
-MODEL = CarryForward(HELD)
+MODEL = Gaps(HELD)
 RNG = np.random.default_rng(1)
 X, Y = RNG.normal(size=(12, 2)), RNG.normal(size=12)
 GAPPY = X.copy()
@@ -71,7 +71,7 @@ def test_an_input_that_never_comes_costs_nothing():
 
 def test_a_late_input_that_is_far_out_stays_finite():
     wild = np.array([[np.nan, 1.0], [-1.7e308, 1.0], [1.7e308, 1.0]])
-    state = CarryForward(Standardize(HELD, adapt=1.0)).init(X[:0], Y[:0])
+    state = Gaps(Standardize(HELD, adapt=1.0)).init(X[:0], Y[:0])
     state = state.model.update(state, wild, Y[:3])
     assert np.isfinite(state.last).all()
     assert np.isfinite(state.model.predict(state, wild).mean).all()
@@ -85,7 +85,7 @@ def test_without_the_wrapper_a_gap_is_refused_and_the_remedy_named():
         lambda: HELD.init(GAPPY, Y),
     ):
         with pytest.raises(
-            ValueError, match=r"must be finite \(fill gaps first, or let the CarryForward wrapper do it\)"
+            ValueError, match=r"must be finite \(fill gaps first, or let the Gaps wrapper do it\)"
         ):
             call()
 
@@ -97,14 +97,14 @@ def test_an_infinite_input_is_refused_all_the_same():
 
 
 def test_works_inside_and_outside_of_standardising_and_sample_by_sample():
-    models: list[Any] = [Standardize(MODEL, adapt=1.0), CarryForward(Standardize(HELD, adapt=1.0))]
+    models: list[Any] = [Standardize(MODEL, adapt=1.0), Gaps(Standardize(HELD, adapt=1.0))]
     for model in models:
         online = Online(model, model.init(X[:0], Y[:0]))
         for x, y in zip(GAPPY, Y, strict=True):
             assert np.isfinite(online.predict(x).mean)
             online.update(x, y)
         state = online.state
-        carried = state if isinstance(model, CarryForward) else state.inner
+        carried = state if isinstance(model, Gaps) else state.inner
         assert carried.filled.tolist() == [3, 1]
 
 
