@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from driftgp import plausible
 from driftgp.agp import AGP
 from driftgp.kernels import SE, Kernel, Linear
 from driftgp.members import Anchored, Lagged, Persistence
@@ -83,6 +84,7 @@ def recommended(
     """
     check_effort(effort)
     X, y = checked_batch(X, y, gaps=True)
+    y = np.where(plausible.absurd(y), np.nan, y)
     D = X.shape[1]
     T, M = sizes(y, D)
     nonlinear: list[Model] = _agps(D, T, M, effort)
@@ -159,7 +161,8 @@ def wrapped(model: Model, window: int, *, horizon: int = 1, bounds: dict[str, An
     held: Model = sheltered(model, window)
     if bounds is not None:
         held = Bounded(held, **bounds)
-    return CarryForward(Guarded(Calibrated(held) if horizon == 1 else Calibrated(held, gains=(0.0,))))
+    calibrated = Calibrated(held) if horizon == 1 else Calibrated(held, gains=(0.0,))
+    return CarryForward(Guarded(calibrated, candid=True))
 
 
 def sheltered(model: Model, window: int) -> Standardize:

@@ -8,6 +8,7 @@ from driftgp.predictions.joined import Joined, joined
 from driftgp.predictions.mixture import Mixture
 from driftgp.predictions.normal import nominal_reach
 from driftgp.predictions.recalibrated import Recalibrated
+from driftgp.predictions.stretched import Stretched
 
 __all__ = [
     "Bounded",
@@ -17,6 +18,7 @@ __all__ = [
     "Mixture",
     "Prediction",
     "Recalibrated",
+    "Stretched",
     "joined",
     "nominal_reach",
 ]
