@@ -197,28 +197,34 @@ def test_refuses_a_reach_that_is_none():
 
 # ---- absurd targets, from the first row on ---------------------------------------------------------------------------
 
+
+@pytest.fixture
+def compiled(each_engine):
+    """For tests of many rows: the engines agree row by row (test_native_wrappers.py)."""
+    if each_engine != "native":
+        pytest.skip("many rows are for the compiled engine")
+
+
 FILLS = [9.969209968386869e36, 1e20, -9999.0, 1e300, -1e300]
 
 
 @pytest.mark.parametrize("fill", FILLS)
 @pytest.mark.parametrize("at", [[0], [1], [3], [0, 5], [12], [25, 27], [60, 75]])
+@pytest.mark.usefixtures("compiled")
 def test_a_fill_value_among_the_first_targets_leaves_no_trace(fill, at):
-    y = 20.0 + 5.0 * X[:150, 0]
+    y = 20.0 + Y[:100]
     spoiled = y.copy()
     spoiled[at] = fill
-    said = Online(effort="low").evaluate(X[:150], spoiled)
-    clean = Online(effort="low").evaluate(X[:150], y)
-    rows = np.arange(max(at[0] + 4, 4), 150)
-    rows = rows[~np.isin(rows, at)]
-    error, usual = np.abs(said.mean - y)[rows], np.abs(clean.mean - y)[rows]
-    assert error.max() < usual.max() + 20.0, "which is four standard deviations of the targets"
-    low, high = said.rows(rows[-50:]).interval(0.95)
-    assert (high - low).max() < 40.0
+    said = Online(effort="low").evaluate(X[:100], spoiled)
+    rows = np.setdiff1d(np.arange(4, 100), at)
+    assert np.abs(said.mean - y)[rows].max() < 20.0, "the largest without a fill value is 12"
+    low, high = said.rows(rows[-15:]).interval(0.95)
+    assert (high - low).max() < 15.0, "and 8"
 
 
 @pytest.mark.parametrize("fill", FILLS)
 def test_a_fill_value_in_the_first_batch_leaves_no_trace(fill):
-    y = 20.0 + 5.0 * X[:200, 0]
+    y = 20.0 + Y[:200]
     for at in ([0], [7], [30, 60], [99]):
         spoiled = y.copy()
         spoiled[at] = fill
@@ -226,9 +232,10 @@ def test_a_fill_value_in_the_first_batch_leaves_no_trace(fill):
         assert np.abs(default.predict(default.init(X[:100], spoiled[:100]), X[100:200]).mean - y[100:200]).max() < 5.0
 
 
+@pytest.mark.usefixtures("compiled")
 def test_sparse_targets_are_guarded_as_others_are():
     y = np.full(400, np.nan)
-    y[::10] = 20.0 + 5.0 * X[::10, 0]
+    y[::10] = 20.0 + Y[::10]
     spoiled = y.copy()
     spoiled[[50, 230]] = FILLS[0]
     said = Online(effort="low").evaluate(X, spoiled)
@@ -238,6 +245,7 @@ def test_sparse_targets_are_guarded_as_others_are():
 
 @pytest.mark.parametrize("at", [5, 12, 22, 28])
 @pytest.mark.parametrize("change", ["× 100", "× 1000", "+ 1000 sd", "− 1000 sd"])
+@pytest.mark.usefixtures("compiled")
 def test_a_true_change_among_the_first_targets_is_followed(at, change):
     y = {
         "× 100": np.where(np.arange(150) < at, 1.0, 100.0) * (20.0 + Y[:150]),
@@ -246,8 +254,8 @@ def test_a_true_change_among_the_first_targets_is_followed(at, change):
         "− 1000 sd": Y[:150] - 3000.0 * (np.arange(150) >= at),
     }[change]
     error = np.abs(Online(effort="low").evaluate(X[:150], y).mean - y)
-    assert np.median(error[at + 2 : at + 12]) < 0.2 * abs(np.median(y[at:])), "two rows later it is there"
-    assert np.median(error[at + 60 :]) < np.std(y[at:])
+    assert np.median(error[at + 2 : at + 12]) < 0.3 * abs(np.median(y[at:])), "two rows later it is there"
+    assert np.median(error[at + 60 :]) < 1.5 * np.std(y[at:])
 
 
 def test_what_many_targets_running_say_is_believed_however_far_it_is():
@@ -281,8 +289,9 @@ def test_before_the_first_target_nothing_is_known(effort):
     for endless in (cold.variance, cold.noise, cold.crps(7.0), -cold.log_prob(7.0), np.abs(cold.sample(5, seed=0))):
         assert (endless == np.inf).all()
     assert cold.cdf(7.0).tolist() == [0.5] * 3
+    default = recommended(X[:0], Y[:0], effort=effort)
     with pytest.raises(ValueError, match="nothing is known"):
-        cold.sample(2, seed=0, joint=True)
+        default.predict(default.init(X[:0], Y[:0]), X[:3]).sample(2, seed=0, joint=True)
 
 
 def test_a_cold_law_keeps_bounds_that_were_given():
@@ -328,9 +337,8 @@ def random_stream(seed, rows):
     return inputs, y * 10.0 ** rng.uniform(-3.0, 4.0) + rng.choice([-1.0, 0.0, 1.0]) * 10.0 ** rng.uniform(-3.0, 5.0)
 
 
-def test_intervals_hold_their_level_from_the_first_target_on(each_engine):
-    if each_engine != "native":
-        pytest.skip("10 000 rows are for the compiled engine")
+@pytest.mark.usefixtures("compiled")
+def test_intervals_hold_their_level_from_the_first_target_on():
     inside, width = np.zeros((200, 51)), np.zeros((200, 51))
     for seed in range(200):
         inputs, y = random_stream(seed, 51)

@@ -241,6 +241,7 @@ class Guarded(Holding):
             return
         if complete:
             state.first = 0
+        given, sane = y, not np.any(plausible.far(state.span, y, first=False))
         y = self._believed(state, y)
         side = self._side(state, y, known)
         now = known
@@ -253,8 +254,8 @@ class Guarded(Holding):
         state.seen += complete
         if moved:
             state.suspect = 0
-        elif np.isfinite(y).all() and np.isfinite(x).all() and np.isfinite(now["mean"][0]).all():
-            self._judge(state, x, y, now["mean"][0])
+        elif complete and sane and np.isfinite(x).all() and np.isfinite(now["mean"][0]).all():
+            self._judge(state, x, given, now["mean"][0])
 
     # ---- absurd targets ----------------------------------------------------------------------------------------------
 

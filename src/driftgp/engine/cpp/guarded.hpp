@@ -296,7 +296,11 @@ class Guarded : public Holding {
             return;
         }
         if (complete) whole(state, first) = 0;
+        const double *given = target;
         double *believed = memory.take(P);
+        bool sane = true;
+        for (int p = 0, side; p < P; p++)
+            sane &= !std::isfinite(target[p]) || span.far(state, p, target[p], false, side) == 0.0;
         for (int p = 0; p < P; p++) believed[p] = is_believed(state, p, target[p]) ? target[p] : NAN;
         target = believed;
         for (int p = 0; p < P; p++) any |= (sides[p] = side(state, p, target[p], said)) != 0.0;
@@ -308,7 +312,7 @@ class Guarded : public Holding {
         held->learn(state + inner, x, seen_y, elapsed, said, memory);
         whole(state, seen) += complete;
         if (jumped) whole(state, suspect) = 0;
-        else if (all_finite(target, P) && all_finite(x, D) && all_finite(now, P)) judge(state, x, target, now, memory);
+        else if (complete && sane && all_finite(x, D) && all_finite(now, P)) judge(state, x, given, now, memory);
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         for (int i = 0; i < SUSPECT; i++) {
