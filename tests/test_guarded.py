@@ -193,3 +193,160 @@ def test_after_targets_that_are_all_the_same_no_forecast_is_far_from_them():
 def test_refuses_a_reach_that_is_none():
     with pytest.raises(ValueError, match="reach must lie in"):
         model(reach=0.5)
+
+
+# ---- absurd targets, from the first row on ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiled(each_engine):
+    """For tests of many rows: the engines agree row by row (test_native_wrappers.py)."""
+    if each_engine != "native":
+        pytest.skip("many rows are for the compiled engine")
+
+
+FILLS = [9.969209968386869e36, 1e20, -9999.0, 1e300, -1e300]
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("at", [[0], [1], [3], [0, 5], [12], [25, 27], [60, 75]])
+@pytest.mark.usefixtures("compiled")
+def test_a_fill_value_among_the_first_targets_leaves_no_trace(fill, at):
+    y = 20.0 + Y[:100]
+    spoiled = y.copy()
+    spoiled[at] = fill
+    said = Online(effort="low").evaluate(X[:100], spoiled)
+    rows = np.setdiff1d(np.arange(4, 100), at)
+    assert np.abs(said.mean - y)[rows].max() < 20.0, "the largest without a fill value is 12"
+    low, high = said.rows(rows[-15:]).interval(0.95)
+    assert (high - low).max() < 15.0, "and 8"
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_a_fill_value_in_the_first_batch_leaves_no_trace(fill):
+    y = 20.0 + Y[:200]
+    for at in ([0], [7], [30, 60], [99]):
+        spoiled = y.copy()
+        spoiled[at] = fill
+        default = recommended(X[:100], spoiled[:100], effort="low")
+        assert np.abs(default.predict(default.init(X[:100], spoiled[:100]), X[100:200]).mean - y[100:200]).max() < 5.0
+
+
+@pytest.mark.usefixtures("compiled")
+def test_sparse_targets_are_guarded_as_others_are():
+    y = np.full(400, np.nan)
+    y[::10] = 20.0 + Y[::10]
+    spoiled = y.copy()
+    spoiled[[50, 230]] = FILLS[0]
+    said = Online(effort="low").evaluate(X, spoiled)
+    here = np.isfinite(y) & (np.arange(400) > 40)
+    assert np.abs(said.mean - y)[here].max() < 25.0
+
+
+@pytest.mark.parametrize("at", [5, 12, 22, 28])
+@pytest.mark.parametrize("change", ["× 100", "× 1000", "+ 1000 sd", "− 1000 sd"])
+@pytest.mark.usefixtures("compiled")
+def test_a_true_change_among_the_first_targets_is_followed(at, change):
+    y = {
+        "× 100": np.where(np.arange(150) < at, 1.0, 100.0) * (20.0 + Y[:150]),
+        "× 1000": np.where(np.arange(150) < at, 1.0, 1000.0) * (20.0 + Y[:150]),
+        "+ 1000 sd": Y[:150] + 3000.0 * (np.arange(150) >= at),
+        "− 1000 sd": Y[:150] - 3000.0 * (np.arange(150) >= at),
+    }[change]
+    error = np.abs(Online(effort="low").evaluate(X[:150], y).mean - y)
+    assert np.median(error[at + 2 : at + 12]) < 0.3 * abs(np.median(y[at:])), "two rows later it is there"
+    assert np.median(error[at + 60 :]) < 1.5 * np.std(y[at:])
+
+
+def test_what_many_targets_running_say_is_believed_however_far_it_is():
+    y = 20.0 + Y[:120]
+    y[50:] += 1e12
+    assert np.abs(Online(effort="low").evaluate(X[:120], y).mean[60:] / 1e12 - 1.0).max() < 0.1
+
+
+def test_first_targets_that_turn_out_to_be_sound_are_learned_after_all():
+    near_zero = np.array([1e-9, 2.0, -1.5, 0.7, 1.1])
+    said = Online(effort="low")
+    said.update(X[:5], near_zero)
+    held = said.state.inner
+    assert (held.first, held.span.count.tolist()) == (5, [5])
+    np.testing.assert_allclose([held.span.low[0], held.span.high[0]], [-1.5, 2.0], rtol=1e-3)
+
+
+# ---- cold ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effort", ["low", "medium"])
+def test_before_the_first_target_nothing_is_known(effort):
+    cold = Online(effort=effort).predict(X[:3])
+    for level in (0.01, 0.5, 0.95, 0.999):
+        low, high = cold.interval(level)
+        assert (low == -np.inf).all()
+        assert (high == np.inf).all()
+        assert all((end == each).all() for end, each in zip(cold.law.interval(level), (low, high), strict=True))
+    for nought in (cold.mean, cold.quantile(0.5), cold.law.quantile(0.5), cold.to_normal(7.0), cold.law.to_normal(-7.0)):
+        assert (nought == 0.0).all()
+    for endless in (cold.variance, cold.noise, cold.crps(7.0), -cold.log_prob(7.0), np.abs(cold.sample(5, seed=0))):
+        assert (endless == np.inf).all()
+    assert cold.cdf(7.0).tolist() == [0.5] * 3
+    default = recommended(X[:0], Y[:0], effort=effort)
+    with pytest.raises(ValueError, match="nothing is known"):
+        default.predict(default.init(X[:0], Y[:0]), X[:3]).sample(2, seed=0, joint=True)
+
+
+def test_a_cold_law_keeps_bounds_that_were_given():
+    low, high = Online(effort="low", support=(100.0, 200.0)).predict(X[:1]).interval(0.5)
+    assert (low.item(), high.item()) == (100.0, 200.0)
+    low, high = Online(effort="low", support="positive").predict(X[:1]).interval(0.5)
+    assert (low.item(), high.item()) == (0.0, np.inf)
+
+
+def test_rows_without_a_target_leave_a_stream_cold(tmp_path):
+    online = Online(effort="low")
+    online.update(X[:5], np.full(5, np.nan))
+    online.save(tmp_path / "cold.drift")
+    again = Online.load(tmp_path / "cold.drift")
+    for each in (online, again):
+        assert np.isinf(each.predict(X[5:6]).variance).all()
+        each.update(X[5], 3.0)
+        assert np.isfinite(each.predict(X[6:7]).interval(0.999)).all()
+
+
+def test_a_cold_row_is_no_part_of_scores_and_does_no_harm_to_those_after_it():
+    made = Online(effort="low").evaluate(X[:60], Y[:60])
+    scores = made.scores()
+    assert scores.rows == 59
+    assert np.isfinite([scores.rmse, scores.crps, scores.nlpd, scores.width, scores.coverage]).all()
+
+
+def random_stream(seed, rows):
+    """One of four kinds with normal or t₃ noise, at any level and of any size."""
+    rng = np.random.default_rng([17, seed])
+    inputs, t = rng.normal(size=(rows, rng.integers(1, 5))), np.arange(rows)
+    noise = rng.standard_t(3, rows) / np.sqrt(3.0) if seed // 4 % 2 else rng.normal(size=rows)
+    kind = seed % 4
+    if kind == 1:
+        inputs[:, 0] = t
+    signal = (
+        inputs @ rng.normal(size=inputs.shape[1]),
+        np.sin(2.0 * np.pi * t / rng.uniform(6.0, 60.0) + rng.uniform(0.0, 6.0)),
+        np.cumsum(noise),
+        np.exp(rng.uniform(0.2, 1.0) * inputs[:, 0]),
+    )[kind]
+    y = signal / np.std(signal) + (0.01 if kind == 2 else rng.choice([0.1, 0.3, 1.0])) * noise
+    return inputs, y * 10.0 ** rng.uniform(-3.0, 4.0) + rng.choice([-1.0, 0.0, 1.0]) * 10.0 ** rng.uniform(-3.0, 5.0)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_intervals_hold_their_level_from_the_first_target_on():
+    inside, width = np.zeros((200, 51)), np.zeros((200, 51))
+    for seed in range(200):
+        inputs, y = random_stream(seed, 51)
+        low, high = Online(effort="low").evaluate(inputs, y).interval(0.95)
+        inside[seed], width[seed] = (low <= y) & (y <= high), (high - low) / np.std(y)
+    shares = inside.mean(0)
+    assert shares[1:5].min() >= 0.9, shares[1:5]
+    assert 0.93 <= inside[:, 5:].mean() <= 0.97
+    assert np.isfinite(width[:, 1:]).all()
+    typical = np.median(width, 0)
+    assert (np.diff(typical[1:6]) < 0.0).all(), "narrower as rows come"

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from driftgp import plausible
 from driftgp.agp import AGP
 from driftgp.kernels import SE, Kernel, Linear
 from driftgp.members import Anchored, Lagged, Persistence
@@ -92,6 +93,7 @@ def recommended(
     """
     check_effort(effort)
     X, y = checked_batch(X, y, gaps=True)
+    y = np.where(plausible.absurd(y), np.nan, y)
     D = X.shape[1]
     T, M = sizes(y, D)
     nonlinear: list[Model] = _agps(D, T, M, effort)
@@ -203,7 +205,7 @@ def wrapped(
     if bounds is not None:
         held = Bounded(held, **bounds)
     trackers: dict[str, Any] = {} if horizon == 1 else {"gains": (0.0,)}
-    return Guarded(Calibrated(held, features=features, **trackers))
+    return Guarded(Calibrated(held, features=features, **trackers), candid=True)
 
 
 def sheltered(model: Model, window: int) -> Standardize:

@@ -23,6 +23,9 @@ _MOST = 1 << 62
 # Share of a field's largest number by which rounding, sample after sample, may have moved it from what follows.
 _ROUNDING = 1e-3
 
+# Fields of a forecast that may be infinite: a bound that is none, and the spread where nothing is known.
+_INFINITE = ("low", "high", "variance", "noise", "stretch")
+
 
 def admitted(model: Contract, layout: Layout, record: np.ndarray) -> np.ndarray:
     """Return a record (of shape ()) from outside if it can be a state of this model, or refuse it.
@@ -75,16 +78,18 @@ def try_out(at_work: Engine, record: np.ndarray, layout: Layout) -> None:
         made = at_work.run(record.reshape(1), np.array([0]), np.array([len(X)]), X)
     except ValueError as error:
         raise _refusal(at_work.model, str(error)) from error
-    if not (np.isfinite(made["mean"]).all() and np.all((made["variance"] > 0.0) & np.isfinite(made["variance"]))):
+    cold = np.isinf(made["variance"]) & (made["mean"] == 0.0)  # before the first target nothing is known
+    sound = cold | np.isfinite(made["variance"])
+    if not (np.isfinite(made["mean"]).all() and np.all((made["variance"] > 0.0) & sound)):
         raise _refusal(at_work.model, "its forecasts are not finite")
 
 
 def sound_forecasts(forecasts: np.ndarray) -> bool:
-    """Whether forecasts from outside, N records, can be those of a model: numbers, of which bounds may be infinite."""
+    """Whether forecasts from outside, N records, can be those of a model: numbers, of which some may be infinite."""
     words = np.ascontiguousarray(forecasts).view(np.float64).reshape(len(forecasts), -1)
     finite = np.isfinite(words)
     for field in entries(forecasts.dtype):
-        if field.kind == "i8" or field.path.rpartition(".")[2] in ("low", "high"):
+        if field.kind == "i8" or field.path.rpartition(".")[2] in _INFINITE:
             place = slice(field.offset // 8, field.offset // 8 + field.numbers)
             finite[:, place] = (field.kind == "i8") | ~np.isnan(words[:, place])
     return bool(finite.all())

@@ -9,6 +9,7 @@ from driftgp.predictions.mixture import Mixture
 from driftgp.predictions.normal import nominal_reach
 from driftgp.predictions.recalibrated import Recalibrated
 from driftgp.predictions.rooted import Root, Rooted
+from driftgp.predictions.stretched import Stretched
 
 __all__ = [
     "Bounded",
@@ -20,6 +21,7 @@ __all__ = [
     "Recalibrated",
     "Root",
     "Rooted",
+    "Stretched",
     "joined",
     "nominal_reach",
 ]

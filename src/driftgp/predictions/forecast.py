@@ -143,6 +143,8 @@ class Forecast(Prediction):
             return super().sample(size, seed)
         C = self.covariance  # P×N×N
         P, N, _ = C.shape
+        if np.isinf(C).any():
+            raise ValueError("joint samples need a first target: before it nothing is known, and samples are infinite")
         noise, deviation = self.records["noise"].T, np.sqrt(np.diagonal(C, axis1=1, axis2=2))  # P×N
         C = C - noise[:, :, None] * np.eye(N) if latent else C / (deviation[:, :, None] * deviation[:, None, :])
         values, vectors = np.linalg.eigh(C)  # a covariance of many near points has no Cholesky factor

@@ -136,7 +136,7 @@ class Monitor:
 
     def _score(self, rows: Watched, which: np.ndarray, naive: np.ndarray) -> None:
         mean = rows.prediction.mean
-        here = np.isfinite(mean) & np.isfinite(rows.y) & np.isfinite(naive[:, 0])
+        here = np.isfinite(mean) & np.isfinite(rows.y) & np.isfinite(naive[:, 0]) & np.isfinite(rows.prediction.variance)
         if "late" in rows.flags:
             here &= ~rows.flags["late"]
         which, lines = which[here], rows.lines[here]

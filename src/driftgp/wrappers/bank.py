@@ -16,6 +16,8 @@ from driftgp.window import Leaving, Windowed, WindowState, observed
 
 # Soft Bayes: how far one sample moves the weights, and the share of them that is given back to the prior each time.
 _RATE, _SHARE = 0.4, 0.002
+# The weight, in shares of its prior one, to which a voice falls that never expects what comes.
+_GIVEN = _SHARE / (1.0 - (1.0 - _SHARE) * (1.0 - _RATE))
 # Errors over which a twin learns how much of the last error comes again, and how much it gains by that.
 _TWIN_MEMORY = 100.0
 _TWIN_RATE = 1.0 - 1.0 / _TWIN_MEMORY
@@ -26,6 +28,10 @@ _HALFWAY = 0.5  # how far the mixture moves towards it
 _LARGEST = 1e140  # errors count as no larger than this: sums of their squares stay finite
 _LARGEST_SUM = 1e285  # which no such sum exceeds
 _FARTHEST = 2.0  # and in no case farther than so many times the mixture's usual error
+# Rows over which it is judged whether the stacked mean does harm; it counts in full below the one mean logarithm of its
+# squared error over the mixture's, and not at all above the other.
+_HARM_MEMORY, _HARMLESS, _HARMFUL = 50.0, 0.3, 0.6
+_NO_ERROR = 1e-300
 
 
 class BankState:
@@ -42,6 +48,7 @@ class BankState:
         self.A, self.b = record["A"], record["b"]  # P×V×V and P×V, sums of the stacking regression
         self.error = record["error"]  # P, recent squared error of the mixture
         self.stack = record["stack"]  # P×V, its coefficients
+        self.harm = record["harm"]  # P, recent mean of log (squared error with the stacked mean / without), each in [−1, 1]
         self.span = Span(record["span"])  # of the targets
         self.windows = {size: WindowState(record[f"window_{i}"]) for size, i in shared.items()}
         self.members = [self._member(record[f"member_{k}"], model) for k, model in enumerate(models)]
@@ -58,6 +65,12 @@ class BankState:
         """Share of a voice's last error that its twin expects to come again, C×P in [0, 1]."""
         scale = self.squares + _CAUTION * self.own
         share: np.ndarray = np.clip(self.products / np.where(scale > 0.0, scale, 1.0), 0.0, 1.0)
+        return share
+
+    @property
+    def trust(self) -> np.ndarray:
+        """How far the mixture follows the stacked mean, P in [0, 1]."""
+        share: np.ndarray = np.clip((_HARMFUL - self.harm) / (_HARMFUL - _HARMLESS), 0.0, 1.0)
         return share
 
     @property
@@ -81,8 +94,11 @@ class Bank(Model):
 
         w_k ← (1 − α) w_k (1 − η + η p_k/p̄) + α π_k,   p_k = N(y | m_k, s_k²),   p̄ = Σ w_k p_k,   η = 0.4
 
-    with p_k the geometric mean over the outputs, which share the weights. The mixture Σ w_k N(m_k, s_k²) is then moved
-    halfway to a mean that is stacked by recursive ridge regression of y − m̄ on m_k − m̄, whose weights sum to 1.
+    with p_k the geometric mean over the outputs, which share the weights. A voice that never expects what comes falls to
+    α π_k / (1 − (1 − α)(1 − η)), so that it can come back; what exceeds that is its weight in a forecast: on exact targets
+    even a small vote of a bad voice would be most of the error. The mixture Σ w_k N(m_k, s_k²) is then moved
+    halfway to a mean that is stacked by recursive ridge regression of y − m̄ on m_k − m̄, whose weights sum to 1; less
+    far, or not at all, where that has made errors larger of late, as it does while targets become exact.
 
     A corrected voice has a twin beside it, which expects a share ρ of the voice's last known error to come again:
     m_k + ρ (y − m_k)_last, with ρ by recursive least squares in [0, 1], and the variance smaller by as much as that has
@@ -175,7 +191,7 @@ class Bank(Model):
         own: list[Any] = [("weights", np.float64, (V,)), ("count", np.float64), *twins, *stacking]
         windows = [(f"window_{i}", WindowState.dtype(T=size, D=inputs, P=outputs)) for size, i in self.shared.items()]
         members = [(f"member_{k}", own_dtype(model, inputs, outputs)) for k, model in enumerate(self.models)]
-        own += [("stack", np.float64, (P, V)), ("span", Span.dtype(P=P))]
+        own += [("stack", np.float64, (P, V)), ("harm", np.float64, (P,)), ("span", Span.dtype(P=P))]
         return np.dtype([*own, *windows, *members])
 
     def view(self, record: np.ndarray) -> BankState:
@@ -210,6 +226,8 @@ class Bank(Model):
             raise ValueError("weights must be finite and not negative, and not all 0")
         if not 0.0 <= state.count <= _TWIN_MEMORY:
             raise ValueError(f"count must lie in [0, {_TWIN_MEMORY:g}]; got {state.count}")
+        if not np.all(np.abs(state.harm) <= 1.0):
+            raise ValueError(f"harm must lie in [-1, 1]; got {state.harm}")
         for name in ("last", "products", "A", "b", "stack"):
             if not np.all(np.abs(getattr(state, name)) <= _LARGEST_SUM):
                 raise ValueError(f"{name} must be finite, and at most {_LARGEST_SUM:g} in size")
@@ -272,14 +290,13 @@ class Bank(Model):
         twins = originals * np.stack([np.ones_like(state.own), state.ratio, state.ratio], 1)
         twins[:, :, 0] += state.rho * state.last
         wild[:, at:] = wild[:, self.twins] | _limit(twins, limits)
-        made["twins"], made["weights"] = twins, _votes(state.weights, wild)
+        made["twins"], made["weights"] = twins, _votes(self._earned(state), wild)
         w = made["weights"]  # N×V
         mean, variance, noise = np.moveaxis(self._voices(made), 2, 0)  # N×V×P each
         middle = np.einsum("nv,nvp->np", w, mean)
         apart = mean - middle[:, None]
-        limit = _FARTHEST * np.sqrt(state.error)
         here = w[:, :, None] > 0.0
-        shift = np.clip(_HALFWAY * np.einsum("pv,nvp->np", state.stack, np.where(here, apart, 0.0)), -limit, limit)
+        shift = state.trust * _moved(state, np.where(here, apart, 0.0))
         # no voice that votes is moved beyond the limits, so the median stays within them too
         lowest, highest = np.min(mean, 1, where=here, initial=np.inf), np.max(mean, 1, where=here, initial=-np.inf)
         made["shift"] = np.clip(shift, np.minimum(limits.low - lowest, 0.0), np.maximum(limits.high - highest, 0.0))
@@ -365,6 +382,9 @@ class Bank(Model):
         for p in np.flatnonzero(counts):
             middle = w @ means[:, p]
             d, e = _limited(means[:, p] - middle), _limited(y[p] - middle)
+            moved = e - _moved(state, np.where(w > 0.0, d, 0.0)[None, :, None])[0, p]
+            ratio = np.log((moved**2 + _NO_ERROR) / (e**2 + _NO_ERROR))
+            state.harm[p] += (np.clip(ratio, -1.0, 1.0) - state.harm[p]) / _HARM_MEMORY
             state.error[p] += (e**2 - state.error[p]) / state.count
             state.A[p] = _STACK_RATE * state.A[p] + np.outer(d, d)
             state.b[p] = _STACK_RATE * state.b[p] + d * e
@@ -387,6 +407,12 @@ class Bank(Model):
         for mean, value in ((state.own, error**2), (state.twin, rest**2)):
             mean[:, counts] += ((value - mean) / state.count)[:, counts]
         state.last[:, counts] = error[:, counts]
+
+    def _earned(self, state: BankState) -> np.ndarray:
+        """Weights of the voices (V) without what the prior alone gives to one that never expects anything."""
+        weights: np.ndarray = state.weights / np.sum(state.weights)
+        earned = np.maximum(weights - _GIVEN * np.array(self.prior), 0.0)
+        return earned if earned.any() else weights
 
     def _voices(self, made: np.ndarray, *, twins: bool = True) -> np.ndarray:
         """Mean, variance and noise of every voice, N×V×3×P: the members', and after them their twins."""
@@ -420,6 +446,13 @@ def _votes(weights: np.ndarray, wild: np.ndarray) -> np.ndarray:
     kept = np.where(np.sum(kept, 1, keepdims=True) > 0.0, kept, weights)
     votes: np.ndarray = kept / np.sum(kept, 1, keepdims=True)
     return votes
+
+
+def _moved(state: BankState, apart: np.ndarray) -> np.ndarray:
+    """How far the stacked mean moves mixtures whose voices are so far apart from their means (N×V×P), N×P."""
+    limit = _FARTHEST * np.sqrt(state.error)
+    found: np.ndarray = np.clip(_HALFWAY * np.einsum("pv,nvp->np", state.stack, apart), -limit, limit)
+    return found
 
 
 def _limited(error: np.ndarray) -> np.ndarray:

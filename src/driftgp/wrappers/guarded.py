@@ -9,7 +9,7 @@ from driftgp import checks, forecasts, plausible
 from driftgp.contract import LARGEST
 from driftgp.model import Model, Units
 from driftgp.plausible import Span
-from driftgp.predictions import Prediction
+from driftgp.predictions import Prediction, Stretched
 from driftgp.records import View, floats, part, whole, wholes
 from driftgp.wrappers.holding import Holding, inner
 
@@ -58,7 +58,9 @@ class GuardedState(View):
     x: np.ndarray = floats("D")  # the last inputs
     run: np.ndarray = wholes("D")  # samples for which each of them has had this value, 0 before the first
     run_before: np.ndarray = wholes("D")  # and had the one before
-    X: np.ndarray = floats(SUSPECT, "D")  # the samples since then
+    held: np.ndarray = wholes("P")  # absurd targets running, up to the last one; negative for those below
+    first: int = whole()  # samples of those below that are the first of the stream, 0 once there were more
+    X: np.ndarray = floats(SUSPECT, "D")  # the samples since then, or the first ones
     y: np.ndarray = floats(SUSPECT, "P")
     error: np.ndarray = floats(SUSPECT, "P")
     suspect: int = whole()  # how many of them there are
@@ -82,6 +84,10 @@ class Guarded(Holding):
     with mean and standard deviation as the held model forecast them. One target 50 standard deviations off would spoil
     the forecasts of many rows; at six it costs a few. Twice as far out it is left out, unless another was so
     among the last 1000: a stream with many such targets is to have intervals that show it.
+
+    A target that is absurd (`plausible`), such as a fill value of 10³⁷, is left out from the first row on, until as many
+    running as `plausible.confirming` says are so on the same side. Of the first 20 samples all are judged again when one
+    comes: if another one turns out to be absurd, or not to be, the held model starts again without it, or with it.
 
     A target that goes beyond the limit on the same side twice running is taken for real and counts in full. Where both
     are wild and their errors are alike, it is the level that has jumped: the past is moved there, and all that was
@@ -128,15 +134,21 @@ class Guarded(Holding):
     Args:
         model: any model; its forecasts say how far out a target is.
         reach: standard deviations beyond which a lone target is not believed.
+        candid: say how little the first targets tell (`plausible.least_std`): before the first one every interval is
+            (−∞, ∞), and up to the ninth the law is no narrower than theirs gives reason to, stretched around its median
+            (`predictions.Stretched`). For the model that answers a user: a wrapper around this one could make nothing
+            of an infinite variance.
     """
 
     model: Model
     reach: float = 6.0
+    candid: bool = False
     State: ClassVar[type[View]] = GuardedState
 
     def __post_init__(self) -> None:
-        """Check the reach."""
+        """Check the settings."""
         object.__setattr__(self, "reach", checks.between("reach", self.reach, 1.0, _FARTHEST))
+        object.__setattr__(self, "candid", bool(self.candid))
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
@@ -147,42 +159,63 @@ class Guarded(Holding):
         return GuardedState(record, inner=self.model.view(record["inner"]))
 
     def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: how far it is drawn in, κ and (1 − κ) c, and the held model's."""
-        drawn = [(name, np.float64, (outputs,)) for name in ("scale", "shift")]
+        """Layout of a forecast: how far it is stretched, and drawn in by κ and (1 − κ) c, and the held model's."""
+        drawn = [(name, np.float64, (outputs,)) for name in ("stretch", "scale", "shift")]
         return forecasts.layout(outputs, *drawn, ("inner", self.model.forecast_dtype(outputs)))
 
     def law(self, made: np.ndarray) -> Prediction:
         """The held model's law, as it is where it is plausible."""
         held = self.model.law(made["inner"])
+        if np.any(made["stretch"] != 1.0):
+            wider = made["variance"] / (made["scale"] ** 2 * made["inner"]["variance"])
+            held = Stretched(held, made["stretch"], wider)
         if np.all(made["scale"] == 1.0) and not np.any(made["shift"]):
             return held
         return held.scaled(made["scale"], made["shift"])
 
     def start(self, state: GuardedState, X: np.ndarray, y: np.ndarray) -> None:
-        """Start the held model on the batch as it is."""
+        """Start the held model on the batch, without what is absurd."""
         state.seen = int(np.isfinite(y).all(1).sum())
-        for x, target in zip(X, y, strict=True):
-            plausible.count(state.span, target)
+        believed = np.where(plausible.absurd(y), np.nan, y)
+        for x, target, near in zip(X, y, believed, strict=True):
+            plausible.count(state.span, near)
             self._note_inputs(state, x, target)
-        self.model.start(state.inner, X, y)
+        self.model.start(state.inner, X, believed)
 
     def forecast(self, state: GuardedState, X: np.ndarray) -> np.ndarray:
         """Forecast of the held model, drawn in where it is not plausible."""
         held = self.model.forecast(state.inner, X)
-        scale, shift = self._drawn(state, held)
+        (scale, shift), (stretch, wider) = self._drawn(state, held), self._stretched(state, held)
         made = forecasts.records(
             self.forecast_dtype(len(state.beyond)),
             scale * held["mean"] + shift,
-            scale**2 * held["variance"],
-            scale**2 * held["noise"],
+            scale**2 * wider * held["variance"],
+            scale**2 * wider * held["noise"],
         )
-        made["scale"], made["shift"], made["inner"] = scale, shift, held
+        made["stretch"], made["scale"], made["shift"], made["inner"] = stretch, scale, shift, held
         return made
 
+    def _stretched(self, state: GuardedState, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The factor of a held law's scores, and that of its variance, so that it is wide enough for what is known.
+
+        Both are N×P: 1 from the tenth target on, and infinite before the first.
+        """
+        stretch = np.ones_like(held["mean"])
+        if not self.candid or np.all(state.span.count > plausible.FEW):
+            return stretch, stretch
+        least = plausible.least_std(state.span)
+        wider = np.maximum(1.0, least**2 / held["variance"])
+        law = self.model.law(held)
+        with np.errstate(invalid="ignore"):
+            ends = (law.to_normal(law.from_normal(0.0) + side * 1.96 * least) for side in (-1.0, 1.0))
+            far = np.max([np.where(np.isfinite(end), np.abs(end), 0.0) for end in ends], 0)  # beyond a bound nothing is
+        return np.where(np.isinf(least), np.inf, np.maximum(1.0, far / 1.96)), wider
+
     def joint(self, state: GuardedState, X: np.ndarray) -> np.ndarray:
-        """Joint covariance of the held model, drawn in at each point."""
-        scale = self._drawn(state, self.model.forecast(state.inner, X))[0].T  # P×N
-        return scale[:, :, None] * self.model.joint(state.inner, X) * scale[:, None, :]
+        """Joint covariance of the held model, stretched and drawn in at each point."""
+        held = self.model.forecast(state.inner, X)
+        factor = (self._drawn(state, held)[0] * np.sqrt(self._stretched(state, held)[1])).T  # P×N
+        return factor[:, :, None] * self.model.joint(state.inner, X) * factor[:, None, :]
 
     def _drawn(self, state: GuardedState, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """κ and (1 − κ) c for forecasts of the held model, N×P each: 1 and 0 where they are plausible."""
@@ -202,6 +235,14 @@ class Guarded(Holding):
         known = self.model.forecast(state.inner, x[None]) if forecast is None else inner(forecast)
         assert known is not None  # noqa: S101 (a forecast has that part)
         self._note_inputs(state, x, y)
+        complete = bool(np.isfinite(y).all())
+        if complete and state.seen == state.first < SUSPECT and np.isfinite(x).all():
+            self._begin(state, x, y, elapsed, known)
+            return
+        if complete:
+            state.first = 0
+        given, sane = y, not np.any(plausible.far(state.span, y, first=False))
+        y = self._believed(state, y)
         side = self._side(state, y, known)
         now = known
         if forecast is not None and (state.suspect > 0 or side.any()):  # what was issued may be older than the model
@@ -210,13 +251,43 @@ class Guarded(Holding):
         near = self._near(state, y, known, side)
         self._count_range(state, y, near)
         self.model.learn(state.inner, x, near, elapsed, known)
-        if not np.isfinite(y).all():
-            return
-        state.seen += 1
+        state.seen += complete
         if moved:
             state.suspect = 0
-        elif np.isfinite(x).all() and np.isfinite(now["mean"][0]).all():
-            self._judge(state, x, y, now["mean"][0])
+        elif complete and sane and np.isfinite(x).all() and np.isfinite(now["mean"][0]).all():
+            self._judge(state, x, given, now["mean"][0])
+
+    # ---- absurd targets ----------------------------------------------------------------------------------------------
+
+    def _begin(self, state: GuardedState, x: np.ndarray, y: np.ndarray, elapsed: float, known: np.ndarray) -> None:
+        """Learn one of the first samples, and judge all of them again."""
+        n = state.first
+        state.X[n], state.y[n] = x, np.clip(y, -LARGEST, LARGEST)
+        before, now = (plausible.absurd(state.y[:count]) for count in (n, n + 1))
+        believed = np.where(now, np.nan, state.y[: n + 1])
+        if np.array_equal(before, now[:n]):
+            plausible.count(state.span, believed[n])
+            self.model.learn(state.inner, x, believed[n], elapsed, known)
+        else:
+            state.inner.record[...] = np.zeros((), state.inner.record.dtype)
+            state.span.record[...] = np.zeros((), state.span.record.dtype)
+            state.usual[...] = 0.0
+            self.model.start(state.inner, state.X[:0], state.y[:0])
+            for i in range(n + 1):
+                plausible.count(state.span, believed[i])
+                self.model.learn(state.inner, state.X[i], believed[i], 1.0)
+        state.seen, state.first = state.seen + 1, n + 1
+        if not now.any() and np.isfinite(known["mean"][0]).all():
+            self._judge(state, x, y, known["mean"][0])
+
+    def _believed(self, state: GuardedState, y: np.ndarray) -> np.ndarray:
+        """The targets (P), NaN for one that is absurd and that not enough others have confirmed."""
+        distance = plausible.far(state.span, y, first=state.seen < _FIRST)
+        side = np.where(y > state.span.high, 1, -1)
+        out = distance > 0.0
+        running = np.where(np.sign(state.held) == side, state.held, 0) + side
+        state.held[...] = np.where(np.isfinite(y), np.where(out, running, 0), state.held)
+        return np.where(out & (np.abs(state.held) < plausible.confirming(distance)), np.nan, y)
 
     # ---- lone targets, and jumps of the level ------------------------------------------------------------------------
 
@@ -321,8 +392,8 @@ class Guarded(Holding):
         state.restarts += 1
 
     def rescale(self, state: GuardedState, units: Units) -> None:
-        """The samples of the trial in other units too; slots without one become zeros."""
-        here = np.arange(SUSPECT)[:, None] < state.suspect
+        """The samples of the trial, or the first ones, in other units too; slots without one become zeros."""
+        here = np.arange(SUSPECT)[:, None] < max(state.suspect, state.first)
         state.X[...] = np.where(here, units.inputs(state.X), 0.0)
         state.y[...] = np.where(here, units.targets(state.y), 0.0)
         state.error[...] = np.where(here, state.error / units.y_scale, 0.0)
@@ -343,8 +414,8 @@ class Guarded(Holding):
         if min(state.run.min(initial=0), state.run_before.min(initial=0)) < 0 or not np.isfinite(state.x).all():
             raise ValueError("run and run_before must not be negative, and x must be finite")
         plausible.check(state.span)
-        if not 0 <= state.suspect < SUSPECT:
-            raise ValueError(f"suspect must lie in [0, {SUSPECT}); got {state.suspect}")
+        if not (0 <= state.suspect < SUSPECT and 0 <= state.first <= min(SUSPECT, state.seen)):
+            raise ValueError(f"suspect and first must lie in [0, {SUSPECT}]; got {state.suspect} and {state.first}")
         if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= LARGEST)):
             raise ValueError("X, y and error must be finite")
         if not np.all(np.abs([state.error_beyond, state.step]) <= LARGEST):

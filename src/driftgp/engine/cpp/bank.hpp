@@ -14,7 +14,9 @@ namespace DRIFTGP_LEVEL {
 
 class Bank : public Node {
     // as in bank.py
-    static constexpr double RATE = 0.4, SHARE = 0.002, TWIN_MEMORY = 100.0, CAUTION = 5.0, STACK_RATE = 0.998;
+    static constexpr double HARM_MEMORY = 50.0, HARMLESS = 0.3, HARMFUL = 0.6, NO_ERROR = 1e-300;
+    static constexpr double RATE = 0.4, SHARE = 0.002, GIVEN = SHARE / (1.0 - (1.0 - SHARE) * (1.0 - RATE));
+    static constexpr double TWIN_MEMORY = 100.0, CAUTION = 5.0, STACK_RATE = 0.998;
     static constexpr double RIDGE = 100.0, HALFWAY = 0.5, LARGEST = 1e140, FARTHEST = 2.0;
     struct Member {
         std::unique_ptr<Node> node;
@@ -30,7 +32,7 @@ class Bank : public Node {
     std::vector<int> corrected;  // voices that have a twin, C
     std::vector<Member> members;
     std::vector<Window> windows;
-    size_t weights = 0, errors = 0, last = 0, products = 0, squares = 0, own = 0, twin = 0, A = 0, b = 0, error = 0,
+    size_t weights = 0, errors = 0, last = 0, products = 0, squares = 0, own = 0, twin = 0, A = 0, b = 0, error = 0, harm = 0,
            stack = 0;
     Span span;
     // in a forecast: where the weights, the shift, errors known and twins are, and how many numbers it has
@@ -81,9 +83,14 @@ class Bank : public Node {
                 wild[v] += limits.apply(said[0], said[P], said[2 * P]);
             }
         }
-        for (size_t v = 0; v < V; v++) all += state[weights + v], kept += wild[v] > 0.0 ? 0.0 : state[weights + v];
+        double sum = 0.0, *earned = memory.take(V);  // without what the prior alone gives to a voice
+        for (size_t v = 0; v < V; v++) sum += state[weights + v];
+        for (size_t v = 0; v < V; v++) earned[v] = std::max(state[weights + v] / sum - GIVEN * prior[v], 0.0);
+        for (size_t v = 0; v < V; v++) all += earned[v];
+        if (!(all > 0.0)) std::copy_n(state + weights, V, earned), all = sum;
+        for (size_t v = 0; v < V; v++) kept += wild[v] > 0.0 ? 0.0 : earned[v];
         for (size_t v = 0; v < V; v++)
-            w[v] = !(kept > 0.0) ? state[weights + v] / all : wild[v] > 0.0 ? 0.0 : state[weights + v] / kept;
+            w[v] = !(kept > 0.0) ? earned[v] / all : wild[v] > 0.0 ? 0.0 : earned[v] / kept;
     }
     // Twin c of a voice, for output p.
     void correct_twin(const double *state, double *made, size_t c, int p) const {
@@ -123,6 +130,11 @@ class Bank : public Node {
         for (size_t v = 0; v < V; v++) total += w[v] = (1.0 - SHARE) * w[v] + SHARE * prior[v];
         for (size_t v = 0; v < V; v++) w[v] /= total;
     }
+    // How far the mixture of output p is moved by what its stacking regression says.
+    double limited_shift(const double *state, int p, double stacked) const {
+        double limit = FARTHEST * std::sqrt(state[error + p]);
+        return std::min(std::max(HALFWAY * stacked, -limit), limit);
+    }
     // Recursive ridge regression of y − m̄ on m_k − m̄, for each output by itself.
     void restack(double *state, const double *x, const double *y, const double *made, Memory &memory) const {
         Lease lease(memory);
@@ -135,6 +147,12 @@ class Bank : public Node {
             for (int v = 0; v < V; v++) middle += made[told_weights + v] * made[told_voices[v] + p];
             for (int v = 0; v < V; v++) d[v] = limited(made[told_voices[v] + p] - middle);
             double e = limited(y[p] - middle), &square = state[error + p];
+            double moved = 0.0;
+            for (int v = 0; v < V; v++)
+                if (made[told_weights + v] > 0.0) moved += state[stack + size_t(p) * V + v] * d[v];
+            moved = e - limited_shift(state, p, moved);
+            double worse = std::log((moved * moved + NO_ERROR) / (e * e + NO_ERROR));
+            state[harm + p] += (std::min(std::max(worse, -1.0), 1.0) - state[harm + p]) / HARM_MEMORY;
             square += (e * e - square) / state[errors];
             double *sums = state + A + size_t(p) * V * V, *target = state + b + size_t(p) * V, ridge = RIDGE * square;
             for (int i = 0; i < V; i++) {
@@ -210,7 +228,7 @@ class Bank : public Node {
         squares = state.floats("squares", C * P) - start, own = state.floats("own", C * P) - start;
         twin = state.floats("twin", C * P) - start, A = state.floats("A", P * V * V) - start;
         b = state.floats("b", P * V) - start, error = state.floats("error", P) - start;
-        stack = state.floats("stack", P * V) - start;
+        stack = state.floats("stack", P * V) - start, harm = state.floats("harm", P) - start;
         span.declare(state, start, P);
         for (size_t i = 0; i < windows.size(); i++)
             windows[i].state = declare_window(state, "window_" + std::to_string(i), windows[i].T, D, P) - start;
@@ -256,7 +274,7 @@ class Bank : public Node {
         const double *w = made + told_weights;
         size_t V = voices_in_all();
         for (int p = 0; p < P; p++) {
-            double middle = 0.0, variance = 0.0, noise = 0.0, stacked = 0.0, limit = FARTHEST * std::sqrt(state[error + p]);
+            double middle = 0.0, variance = 0.0, noise = 0.0, stacked = 0.0;
             double lowest = INFINITE, highest = -INFINITE;
             for (size_t v = 0; v < V; v++) {
                 double mean = made[told_voices[v] + p];
@@ -269,7 +287,8 @@ class Bank : public Node {
                 variance += w[v] * (said[P] + apart * apart), noise += w[v] * said[2 * P];
                 if (w[v] > 0.0) stacked += state[stack + p * V + v] * apart;
             }
-            double shift = std::min(std::max(HALFWAY * stacked, -limit), limit);
+            double trust = std::min(std::max((HARMFUL - state[harm + p]) / (HARMFUL - HARMLESS), 0.0), 1.0);
+            double shift = trust * limited_shift(state, p, stacked);
             // no voice that votes is moved beyond the limits, so the median stays within them too
             Span::Limits limits = span.limits(state, p);
             shift = std::max(shift, std::min(limits.low - lowest, 0.0));
@@ -348,6 +367,7 @@ class Bank : public Node {
             total += w;
         }
         refuse_unless(total > 0.0, "weights", "not all 0");
+        for (int p = 0; p < P; p++) refuse_unless(std::fabs(state[harm + p]) <= 1.0, "harm", "in [-1, 1]");
         refuse_unless(state[errors] >= 0.0 && state[errors] <= TWIN_MEMORY, "count", "in [0, 100]");
         span.check(state);
         for (const Member &m : members)

@@ -8,28 +8,24 @@
 
 namespace DRIFTGP_LEVEL {
 
-class Guarded : public Moved {
+class Guarded : public Holding {
     static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100, STEADY = 5;  // as in guarded.py
     static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
     static constexpr double PACE = 0.02, LARGEST = 1e40, SMALLEST = 1e-140;
     static constexpr int SUSPECT = 20, OFTEN = 2;
-    const double reach;
+    double reach = 6.0;
+    bool candid = false;
     size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;
     size_t step = 0, moved = 0, returned = 0;
     Span span;
     size_t last_x = 0, run = 0, run_before = 0;
-    size_t X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0, anew = 0;
+    size_t held_back = 0, first = 0, X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0, anew = 0;
     size_t held_size = 0;
+    size_t told_stretch = 0, told_scale = 0, told_shift = 0;  // in a forecast
 
     static double bounded(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
 
-    static double read_reach(const driftgp::Part &part) {
-        driftgp::Settings settings(part);
-        double reach = settings.number("reach", 1.0, FARTHEST);
-        settings.end(1);
-        return reach;
-    }
     // On which side the target of output p lies beyond the limit: −1, 1, or 0 for neither.
     int side(const double *state, int p, double y, const double *known) const {
         double mean = known[p], std = held->usual_std(known, p);
@@ -73,6 +69,62 @@ class Guarded : public Moved {
         if (farthest + std::sqrt(said[P + p]) > reach)
             farthest = std::max(farthest, std::fabs(held->from_normal(said, p, 0.0) - middle));
         if (farthest > reach) scale = reach / farthest, shift = (1.0 - scale) * middle;
+    }
+    // The factor of the scores of a held forecast of output p, and that of its variance, so that it is wide enough for
+    // what the first targets tell.
+    void widen(const double *state, const double *said, int p, double &stretch, double &wider) const {
+        double least = span.least_std(state, p);
+        if (least == 0.0) return;
+        wider = std::max(1.0, least * least / said[P + p]), stretch = INFINITE;
+        if (std::isinf(least)) return;
+        double middle = held->from_normal(said, p, 0.0), far = 0.0;
+        for (double side : {-1.0, 1.0}) {
+            double end = std::fabs(held->to_normal(said, p, middle + side * 1.96 * least));
+            if (std::isfinite(end)) far = std::max(far, end);  // beyond a bound nothing is
+        }
+        stretch = std::max(1.0, far / 1.96);
+    }
+    // Learns one of the first samples, and judges all of them again.
+    void begin(double *state, const double *sample, const double *target, double elapsed, const double *said,
+               Memory &memory) const {
+        Lease lease(memory);
+        Whole &count = whole(state, first);
+        int64_t n = count;
+        double *before = memory.take(size_t(n) * P), *now = memory.take(size_t(n + 1) * P);
+        std::copy_n(sample, D, state + X + size_t(n) * D);
+        for (int p = 0; p < P; p++) state[y + size_t(n) * P + p] = bounded(target[p]);
+        std::copy_n(state + y, size_t(n) * P, before), std::copy_n(state + y, size_t(n + 1) * P, now);
+        for (int p = 0; p < P; p++) {
+            span.leave_out_absurd(before + p, n, P, memory);
+            span.leave_out_absurd(now + p, n + 1, P, memory);
+        }
+        bool same = true;
+        for (int64_t i = 0; i < n * P; i++) same &= std::isfinite(before[i]) == std::isfinite(now[i]);
+        if (!same) {
+            std::fill_n(state + inner, held_size, 0.0);
+            span.clear(state), std::fill_n(state + usual, P, 0.0);
+            held->start(state + inner, state + X, state + y, 0, memory);
+        }
+        for (int64_t i = same ? n : 0; i <= n; i++) {
+            for (int p = 0; p < P; p++) span.widen(state, p, now[i * P + p]);
+            held->learn(state + inner, state + X + size_t(i) * D, now + i * P, same ? elapsed : 1.0,
+                        same ? said : nullptr, memory);
+        }
+        whole(state, seen)++, count++;
+        if (all_finite(now, size_t(n + 1) * P) && all_finite(said, P)) judge(state, sample, target, said, memory);
+    }
+    // Whether a target of output p is to be believed: it is not absurd, or enough others running have confirmed it.
+    bool is_believed(double *state, int p, double target) const {
+        if (!std::isfinite(target)) return false;
+        int side;
+        double distance = span.far(state, p, target, whole(state, seen) < FIRST, side);
+        Whole &running = whole(state, held_back + p);
+        if (distance == 0.0) {
+            running = 0;
+            return true;
+        }
+        running = (running * side > 0 ? int64_t(running) : 0) + side;
+        return double(std::abs(int64_t(running))) >= span.confirming(distance);
     }
     // Moves the past to where two wild targets running say that the level is; whether they do.
     bool follow_level(double *state, const double *y, const double *sides, const double *now, Memory &memory) const {
@@ -173,7 +225,11 @@ class Guarded : public Moved {
 
   public:
     Guarded(const driftgp::Part &part, int inputs, int outputs)
-        : Moved(part, inputs, outputs), reach(read_reach(part)) {}
+        : Holding(part, inputs, outputs) {
+        driftgp::Settings settings(part);
+        reach = settings.number("reach", 1.0, FARTHEST), candid = settings.flag("candid");
+        settings.end(1);
+    }
 
     void declare(Layout &state) override {
         size_t start = state.size;
@@ -185,6 +241,7 @@ class Guarded : public Moved {
         span.declare(state, start, P);
         last_x = state.floats("x", D) - start, run = state.wholes("run", D) - start;
         run_before = state.wholes("run_before", D) - start;
+        held_back = state.wholes("held", P) - start, first = state.wholes("first") - start;
         X = state.floats("X", size_t(SUSPECT) * D) - start, y = state.floats("y", size_t(SUSPECT) * P) - start;
         error = state.floats("error", size_t(SUSPECT) * P) - start, suspect = state.wholes("suspect") - start;
         usual = state.floats("usual", P) - start, restarts = state.wholes("restarts") - start;
@@ -192,14 +249,25 @@ class Guarded : public Moved {
         declare_held(state, start);
         held_size = state.size - start - inner;
     }
+    void declare_forecast(Layout &forecast) override {
+        size_t start = forecast.size;
+        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
+        told_stretch = forecast.floats("stretch", P) - start;
+        told_scale = forecast.floats("scale", P) - start, told_shift = forecast.floats("shift", P) - start;
+        declare_held_forecast(forecast, start);
+    }
     void start(double *state, const double *samples, const double *targets, int64_t rows,
                Memory &memory) const override {
+        Lease lease(memory);
+        double *believed = memory.take(size_t(rows) * P);
+        std::copy_n(targets, size_t(rows) * P, believed);
+        for (int p = 0; p < P; p++) span.leave_out_absurd(believed + p, rows, P, memory);
         for (int64_t i = 0; i < rows; i++) {
             whole(state, seen) += all_finite(targets + i * P, P);
-            for (int p = 0; p < P; p++) span.widen(state, p, targets[i * P + p]);
+            for (int p = 0; p < P; p++) span.widen(state, p, believed[i * P + p]);
             note_inputs(state, samples + i * D, targets + i * P);
         }
-        held->start(state + inner, samples, targets, rows, memory);
+        held->start(state + inner, samples, believed, rows, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
         double *said = made + forecast_inner;
@@ -207,7 +275,12 @@ class Guarded : public Moved {
         for (int p = 0; p < P; p++) {
             double scale, shift;
             draw_in(state, said, p, scale, shift);
-            tell(made, p, scale, shift);
+            double stretch = 1.0, wider = 1.0;
+            if (candid) widen(state, said, p, stretch, wider);
+            double factor = scale * scale * wider;
+            made[p] = scale * said[p] + shift;
+            made[P + p] = factor * said[P + p], made[2 * P + p] = factor * said[2 * P + p];
+            made[told_stretch + p] = stretch, made[told_scale + p] = scale, made[told_shift + p] = shift;
         }
     }
     void learn(double *state, const double *x, const double *target, double elapsed, const double *known,
@@ -217,6 +290,19 @@ class Guarded : public Moved {
         double *sides = memory.take(P), *seen_y = memory.take(P);
         bool any = false;
         note_inputs(state, x, target);
+        bool complete = all_finite(target, P);
+        if (complete && whole(state, seen) == whole(state, first) && whole(state, first) < SUSPECT && all_finite(x, D)) {
+            begin(state, x, target, elapsed, said, memory);
+            return;
+        }
+        if (complete) whole(state, first) = 0;
+        const double *given = target;
+        double *believed = memory.take(P);
+        bool sane = true;
+        for (int p = 0, side; p < P; p++)
+            sane &= !std::isfinite(target[p]) || span.far(state, p, target[p], false, side) == 0.0;
+        for (int p = 0; p < P; p++) believed[p] = is_believed(state, p, target[p]) ? target[p] : NAN;
+        target = believed;
         for (int p = 0; p < P; p++) any |= (sides[p] = side(state, p, target[p], said)) != 0.0;
         // what was issued may be older than the node's state
         if (known && (any || whole(state, suspect) > 0)) now = heard(state, x, nullptr, memory);
@@ -224,14 +310,13 @@ class Guarded : public Moved {
         near(state, target, said, sides, seen_y);
         count_range(state, target, seen_y);
         held->learn(state + inner, x, seen_y, elapsed, said, memory);
-        if (!all_finite(target, P)) return;
-        whole(state, seen)++;
+        whole(state, seen) += complete;
         if (jumped) whole(state, suspect) = 0;
-        else if (all_finite(x, D) && all_finite(now, P)) judge(state, x, target, now, memory);
+        else if (complete && sane && all_finite(x, D) && all_finite(now, P)) judge(state, x, given, now, memory);
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         for (int i = 0; i < SUSPECT; i++) {
-            bool here = i < whole(state, suspect);
+            bool here = i < std::max(int64_t(whole(state, suspect)), int64_t(whole(state, first)));
             for (int d = 0; d < D; d++) {
                 double &x = state[X + size_t(i) * D + d];
                 x = here ? in_other_units(x, units.x_centre[d], units.x_scale[d]) : 0.0;
@@ -265,11 +350,32 @@ class Guarded : public Moved {
         refuse_unless(all_finite(state + last_x, D), "x", "finite");
         span.check(state);
         refuse_unless(whole(state, suspect) >= 0 && whole(state, suspect) < SUSPECT, "suspect", "a number of samples");
+        refuse_unless(whole(state, first) >= 0 && whole(state, first) <= std::min<int64_t>(SUSPECT, whole(state, seen)),
+                      "first", "a number of samples");
         for (int p = 0; p < P; p++)
             refuse_unless(whole(state, beyond + p) >= -1 && whole(state, beyond + p) <= 1, "beyond", "-1, 0 or 1");
         refuse_unless(all_finite(state + error_beyond, P), "error_beyond", "finite");
         refuse_unless(all_finite(state + step, P), "step", "finite");
         Holding::check(state);
+    }
+
+    // ---- the law: the held node's, stretched and drawn in
+
+    double to_normal(const double *made, int p, double y) const override {
+        double held_y = (y - made[told_shift + p]) / made[told_scale + p];
+        return held->to_normal(made + forecast_inner, p, held_y) / made[told_stretch + p];
+    }
+    double from_normal(const double *made, int p, double z) const override {
+        double held_z = z == 0.0 ? z : made[told_stretch + p] * z;  // the median is where it was
+        return made[told_scale + p] * held->from_normal(made + forecast_inner, p, held_z) + made[told_shift + p];
+    }
+    double log_prob(const double *made, int p, double y) const override {
+        double scale = made[told_scale + p], stretch = made[told_stretch + p];
+        double held_y = (y - made[told_shift + p]) / scale;
+        double density = held->log_prob(made + forecast_inner, p, held_y) - std::log(scale);
+        if (stretch == 1.0) return density;
+        double z = held->to_normal(made + forecast_inner, p, held_y), u = z / stretch;
+        return density + 0.5 * (z - u) * (z + u) - std::log(stretch);
     }
 };
 

@@ -9,6 +9,7 @@ namespace DRIFTGP_LEVEL {
 // The range of each target of late, in a record of its own.
 class Span {
     static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3, LEAST = 1e-12;  // as in plausible.py
+    static constexpr double ABSURD = 100.0, NONSENSE = 1e6, LEVEL = 0.01;
     static constexpr int64_t FIRST = 10;
     int P = 0;
     size_t low = 0, high = 0, count = 0;
@@ -55,6 +56,68 @@ class Span {
         middle = 0.5 * (state[low + p] + state[high + p]);
         reach = 1.5 * (length > SHORTEST ? length : std::max(SHARE * std::fabs(middle), LEAST));
         return whole(state, count + p) >= FIRST;
+    }
+    // How many targets running have to be so far out to be believed.
+    static double confirming(double distance) {
+        return std::max(2.0, std::ceil(std::log10(std::max(distance, 1.0)) / 3.0));
+    }
+    static double least_spread(int64_t count) {
+        double n = double(std::max<int64_t>(count, 1));
+        return std::max(LEVEL, 1.0 / (n * n));
+    }
+    // Makes NaN of every target that is not to be believed, of `rows` that lie `stride` numbers apart.
+    void leave_out_absurd(double *y, int64_t rows, int stride, Memory &memory) const {
+        Lease lease(memory);
+        double *in_order = memory.take(size_t(rows)), *off = memory.take(size_t(rows));
+        int64_t n = 0;
+        for (int64_t i = 0; i < rows; i++)
+            if (std::isfinite(y[i * stride])) in_order[n++] = std::min(std::max(y[i * stride], -OUTERMOST), OUTERMOST);
+        if (n < 2) return;
+        std::sort(in_order, in_order + n);
+        double below = in_order[(n - 1) / 2], above = in_order[n / 2];
+        double middle = std::fabs(above) < std::fabs(below) ? above : below;
+        for (int64_t i = 0; i < n; i++) off[i] = std::fabs(in_order[i] - middle);
+        std::sort(off, off + n);
+        double scale = std::max(off[3 * (n - 1) / 4], least_spread(n - 1) * std::fabs(middle));
+        if (scale == 0.0) return;
+        auto distance = [&](int64_t i) { return std::min(std::max(y[i * stride], -OUTERMOST), OUTERMOST) - middle; };
+        auto side = [&](int64_t i) {
+            double by = distance(i);
+            return std::fabs(by) > ABSURD * scale ? (by > 0.0 ? 1 : -1) : 0;
+        };
+        for (int64_t i = 0; i < rows;) {  // one run of targets on a side after another; what is missing ends none
+            if (!std::isfinite(y[i * stride]) || side(i) == 0) {
+                i++;
+                continue;
+            }
+            int64_t end = i, length = 0;
+            for (; end < rows && (!std::isfinite(y[end * stride]) || side(end) == side(i)); end++)
+                length += std::isfinite(y[end * stride]);
+            int64_t begin = i;
+            for (i = end; begin < end; begin++)
+                if (double(length) < confirming(std::fabs(distance(begin)) / scale)) y[begin * stride] = NAN;
+        }
+    }
+    // How far out a target of output p lies, in lengths of the range, and on which side; 0 where that is not absurd.
+    double far(const double *state, int p, double y, bool first, int &side) const {
+        double from = state[low + p], to = state[high + p];
+        y = std::min(std::max(y, -OUTERMOST), OUTERMOST);
+        double scale = std::max(to - from, least_spread(whole(state, count + p)) * std::max(std::fabs(from), std::fabs(to)));
+        double off = std::max(std::max(from - y, y - to), 0.0);
+        side = y > to ? 1 : -1;
+        if (whole(state, count + p) == 0 || !(scale > 0.0)) return 0.0;
+        return off / scale > (first ? ABSURD : NONSENSE) ? off / scale : 0.0;
+    }
+    // How large the standard deviation of a next target is at least, after the first ones.
+    double least_std(const double *state, int p) const {
+        static constexpr double OF_RANGE[] = {0.0, 6.48, 5.61, 1.50, 0.882, 0.667, 0.559, 0.494, 0.450, 0.418};
+        int64_t n = whole(state, count + p);
+        if (n == 0) return INFINITE;
+        if (n > 9) return 0.0;
+        return OF_RANGE[n] * (n == 1 ? std::fabs(state[low + p]) : state[high + p] - state[low + p]);
+    }
+    void clear(double *state) const {
+        for (int p = 0; p < P; p++) state[low + p] = state[high + p] = 0.0, whole(state, count + p) = 0;
     }
     Limits limits(const double *state, int p) const {
         double from = state[low + p], to = state[high + p], length = to - from;
