@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from river.linear_model import LinearRegression
 
-from benchmarks.defaults import bars, cases, disturbed, ratios, rivals, score, store, streams, tables
+from benchmarks.defaults import bars, cases, disturbed, quantiles, ratios, rivals, score, store, streams, tables
 from benchmarks.defaults.streams import WARMUP, with_lags
 
 RNG = np.random.default_rng(0)
@@ -15,7 +15,7 @@ SERIES = np.sin(np.arange(700) / 4.0) + RNG.normal(0.0, 0.1, 700)
 SMALL = with_lags("small", SERIES, (1, 3), (RNG.normal(size=(700, 1)), ("other",)), time=TIME)
 
 
-@pytest.mark.parametrize("module", [streams, score, store, disturbed, tables])
+@pytest.mark.parametrize("module", [streams, score, store, quantiles, disturbed, tables])
 def test_the_examples_run(module):
     assert doctest.testmod(module).failed == 0
 
@@ -56,7 +56,7 @@ def test_a_jump_reaches_the_lags_when_they_reach_the_jump():
 
 # ---- rivals ----------------------------------------------------------------------------------------------------------
 
-QUICK = {name: rivals.RIVALS[name] for name in ("persistence", "linear regression", "Ridge fitted once")}
+QUICK = {name: rivals.MEANS[name] for name in ("persistence", "linear regression", "Ridge fitted once")}
 QUICK |= {"refitted": rivals.refitted(rivals._ridge), "by river": rivals.by_river(LinearRegression)}
 
 
@@ -64,14 +64,14 @@ QUICK |= {"refitted": rivals.refitted(rivals._ridge), "by river": rivals.by_rive
 def test_a_rival_does_not_see_the_targets_that_it_predicts(name):
     later = SMALL._replace(y=np.where(np.arange(len(SMALL.y)) >= 600, 99.0, SMALL.y))
     one, other = (QUICK[name](given) for given in (SMALL, later))
-    assert len(one) == len(SMALL.y) - rivals.HALF
-    np.testing.assert_array_equal(one[: 601 - rivals.HALF], other[: 601 - rivals.HALF])
+    assert len(one) == len(SMALL.y) - quantiles.HALF
+    np.testing.assert_array_equal(one[: 601 - quantiles.HALF], other[: 601 - quantiles.HALF])
 
 
 def test_linear_regression_by_recursion_is_least_squares_on_all_rows_so_far():
     X = np.column_stack([SMALL.X, np.ones(len(SMALL.y))])
     w = np.linalg.lstsq(X[:650], SMALL.y[:650], rcond=None)[0]
-    assert rivals.linear(SMALL)[650 - rivals.HALF] == pytest.approx(X[650] @ w, abs=1e-4)
+    assert rivals.linear(SMALL)[650 - quantiles.HALF] == pytest.approx(X[650] @ w, abs=1e-4)
 
 
 def test_the_variance_of_a_rival_is_that_of_the_residuals_before_the_row():
