@@ -14,7 +14,7 @@ from driftgp.kernels import SE, Kernel, Linear
 from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.model import Model, checked_batch
 from driftgp.support import support as find_support
-from driftgp.wrappers import Bank, Bounded, Calibrated, CarryForward, Guarded, Standardize, Within
+from driftgp.wrappers import Around, Bank, Bounded, Calibrated, CarryForward, Credible, Guarded, Standardize, Within
 
 Effort = Literal["low", "medium", "high"]
 Support = Literal["auto", "real", "positive"] | tuple[float | None, float | None]
@@ -28,6 +28,8 @@ LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "step": "scaled"}
 SHARES = (0.2, 0.6, 10.0)
 _FEW_INPUTS = 4  # up to which a bank has an AGP for each of them
 _NONLINEAR = 5.0  # weight at first of a member that is not linear, over that of one that is
+_AROUND = 10.0  # the same of a member around a forecast from elsewhere
+_BELIEVED = 10.0  # standard deviations of the targets up to which such a forecast is taken as it is
 SHORTEST, LONGEST = 100, 400  # T
 FEWEST, MOST = 10, 20  # M
 # Samples of the window for each one that the target remembers itself: an autocorrelation is a fifth of the memory.
@@ -57,7 +59,8 @@ def recommended(
     horizon: int = 1,
     effort: Effort = "medium",
     support: Support = "auto",
-) -> CarryForward:
+    base: int | None = None,
+) -> Model:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
     The batch may be empty, N = 0. A bank of unlike members: an AGP with one lengthscale per input, regressions on
@@ -73,6 +76,8 @@ def recommended(
             twice as many points as "medium", and costs about five times as much.
         support: where targets can lie: "real", "positive" (0 included), (low, high) with None for no bound, or "auto",
             which takes 0 for a bound where the first targets look like counts or other amounts, until one is below.
+        base: index of an input that is a forecast of the target from elsewhere. The bank then has members that learn
+            what is left of the target without it, and these have a head start.
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> y = 5000 + 100 * np.sin(6 * X[:, 0])
@@ -92,9 +97,12 @@ def recommended(
         nonlinear += [anchored(D, effort), small(D)]
     rates = (0.9995, 0.99) if effort == "low" else (0.9995, 0.998, 0.99)
     linear: list[Model] = [Lagged(lags=2, forgetting=rates), Persistence()]
-    prior = [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
-    bank = Bank([*nonlinear, *linear], corrected=range(len(nonlinear)), prior=prior)
-    return wrapped(bank, T, horizon=horizon, bounds=_bounds(y, support))
+    around = [] if base is None else _around(D, checked_base(base, D, y), rates, effort)
+    members = [*around, *nonlinear, *linear]
+    prior = [_AROUND] * len(around) + [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
+    bank = Bank(members, corrected=range(len(around) + len(nonlinear)), prior=prior)
+    model = wrapped(bank, T, horizon=horizon, bounds=_bounds(y, support))
+    return model if base is None else Credible(model, base)
 
 
 def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
@@ -110,6 +118,21 @@ def _bounds(y: np.ndarray, support: Support) -> dict[str, Any] | None:
         return {"low": found.low, "high": found.high, "slack": slack, "leak": _LEAK} if found.bounded else None
     bounds = (0.0, None) if support == "positive" else support
     return None if bounds == (None, None) else {"low": bounds[0], "high": bounds[1], "slack": slack}
+
+
+def _around(inputs: int, base: int, rates: tuple[float, ...], effort: Effort) -> list[Model]:
+    """Members that learn what a forecast from elsewhere leaves: by fixed points, and by linear regressions."""
+    nonlinear = [small(inputs, low=True)] if effort == "low" else [anchored(inputs, effort), small(inputs)]
+    return [Around(model, base, _BELIEVED) for model in (*nonlinear, Lagged(lags=2, forgetting=rates))]
+
+
+def checked_base(base: Any, inputs: int, y: np.ndarray) -> int:
+    """The index of the input that is a forecast, or a refusal."""
+    if isinstance(base, bool) or not isinstance(base, (int, np.integer)) or not 0 <= base < inputs:
+        raise ValueError(f"base must be the index of one of the {inputs} inputs; got {base!r}")
+    if y.ndim == 2 and y.shape[1] != 1:
+        raise ValueError(f"base is the forecast of one target; got {y.shape[1]} outputs: take a stream for each")
+    return int(base)
 
 
 def check_effort(effort: str) -> None:

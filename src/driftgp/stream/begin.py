@@ -7,6 +7,8 @@ import numpy as np
 
 from driftgp.defaults import LONGEST, Effort, Support, check_effort, recommended
 from driftgp.model import Model
+from driftgp.stream.base import place_of
+from driftgp.stream.settings import Settings
 
 FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
 
@@ -68,6 +70,7 @@ class Default:
     effort: Effort = "medium"
     support: Support = "auto"
     horizon: int = 1
+    base: int | None = None  # the input that is a forecast from elsewhere
     first: int = FIRST
     gaps: bool = True
 
@@ -75,10 +78,16 @@ class Default:
         """Refuse what no row could mend."""
         check_effort(self.effort)
 
+    @classmethod
+    def of(cls, settings: Settings) -> "Default":
+        """The default for rows with these settings."""
+        return cls(settings.effort, settings.support, settings.horizon, place_of(settings.base))
+
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The default for a series of which nothing is known."""
         return self.plan(X, y)
 
     def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The default for these rows."""
-        return Choice(recommended(X, y, horizon=self.horizon, effort=self.effort, support=self.support))
+        chosen = recommended(X, y, horizon=self.horizon, effort=self.effort, support=self.support, base=self.base)
+        return Choice(chosen)

@@ -312,4 +312,4 @@ def _start_of(kind: str, chosen: Settings, stored: dict[str, Any], given: Model 
         raise ValueError(f"{kind} cannot be read without what chose its models: give it")
     if given is not None:
         raise ValueError(f"{kind} is of another model: of the default, not of {type(given).__name__}")
-    return Default(chosen.effort, chosen.support, chosen.horizon)
+    return Default.of(chosen)

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "anchored.hpp"
+#include "around.hpp"
 #include "bank.hpp"
 #include "bounded.hpp"
 #include "calibrated.hpp"
 #include "carry.hpp"
+#include "credible.hpp"
 #include "guarded.hpp"
 #include "lagged.hpp"
 #include "members.hpp"
