@@ -205,6 +205,28 @@ def errors(bikes: Bikes) -> Figure:
     return figure
 
 
+def honest(bikes: Bikes) -> Figure:
+    """Draw coverage by hour of the day and by tenth of the forecasts, with the band of what chance makes of 95 %."""
+    scores = bikes.prediction.scores()
+    figure = Figure(figsize=(9.0, 3.2), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True, width_ratios=(24, 12))
+    tenths = np.arange(1, 11)
+    for axes, places, shares in zip(panels, (np.arange(24), tenths), (scores.by_hour, scores.by_decile), strict=True):
+        _coverage(axes, places, shares)
+    panels[0].set(xlabel="hour of day", xticks=range(0, 24, 3), title="targets inside the 95 % interval, % per hour")
+    panels[1].set(xlabel="tenth of the forecasts, lowest first", xticks=tenths, title="% per tenth")
+    return figure
+
+
+def _coverage(axes: Axes, places: np.ndarray, shares: np.ndarray, color: str = BLUE, label: str = "") -> None:
+    """Points of coverage in %, over the band in which exact intervals would be 19 times out of 20."""
+    rows = shares[:, 0].mean()
+    reach = 196 * np.sqrt(0.95 * 0.05 / rows)
+    axes.axhspan(95 - reach, min(95 + reach, 100), color=GREY, alpha=0.2, linewidth=0)
+    axes.axhline(95, color=GREY, linewidth=1)
+    axes.plot(places, 100 * shares[:, 1], ".-", color=color, linewidth=0.8, markersize=7, label=label)
+
+
 def decision(bikes: Bikes) -> Figure:
     """Draw what each rule makes ready on one day, and what it costs per hour over the two years."""
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")
@@ -236,8 +258,57 @@ def tomorrow(bikes: Bikes) -> Figure:
     return fan_figure(week.index.to_numpy(), week.to_numpy(float), forecaster.forecast(), "bikes per hour")
 
 
+# ---- around somebody else's forecast ---------------------------------------------------------------------------------
+
+
+def vendor(X: pd.DataFrame, y: pd.Series[Any]) -> np.ndarray:
+    """LightGBM, fitted every week on all rows so far: somebody else's forecast. NaN in the first two weeks."""
+    from lightgbm import LGBMRegressor
+
+    made = np.full(len(y), np.nan)
+    for start in range(336, len(y), 168):
+        model = LGBMRegressor(n_estimators=200, n_jobs=1, verbose=-1).fit(X[:start], y[:start])
+        made[start : start + 168] = model.predict(X[start : start + 168])
+    return made
+
+
+def base(rows: int = 8000) -> Figure:
+    """Draw somebody else's forecast of bikes before and after: three days, and coverage by hour."""
+    bikes = load_bikes()[:rows]
+    count = bikes["count"].astype(float)
+    X = bikes[["temperature", "humidity", "workingday"]].assign(hour=bikes.index.hour, day=bikes.index.dayofweek)
+    for hours in (1, 2, 24, 168):
+        X[f"{hours} h before"] = count.shift(freq=f"{hours}h").reindex(X.index)
+    table = bikes[["count", "temperature", "humidity", "workingday"]].assign(vendor=vendor(X, count))[336:]
+    known = ["temperature", "humidity", "workingday"]
+    lags = [1, 2, 24, 168]
+    prediction = Online(target="count", base="vendor", features=known, lags=lags, calendar=True).evaluate(table)
+    after, count = prediction.to_frame(level=0.95), count[336:]
+    error = table["vendor"] - count
+    reach = 1.96 * (error**2).rolling(500, min_periods=50).mean().shift() ** 0.5  # what a point forecast would be given
+    before = pd.DataFrame({"mean": table["vendor"], "low": table["vendor"] - reach, "high": table["vendor"] + reach})
+    figure = Figure(figsize=(9.0, 5.6), layout="constrained")
+    panels = figure.subplots(2, 2, width_ratios=(3, 2))
+    for (days, hours), made, name, color in zip(
+        panels, (before, after), ("the vendor's", "around the vendor's"), (VERMILION, BLUE), strict=True
+    ):
+        some = made.loc["2011-09-12":"2011-09-14"]
+        rmse = ((made["mean"] - count)[FIRST:] ** 2).mean() ** 0.5
+        days.fill_between(some.index, some["low"], some["high"], color=color, alpha=0.25, linewidth=0)
+        days.plot(some.index, some["mean"], color=color)
+        days.plot(some.index, count[some.index], ".", color=BLACK, markersize=4)
+        days.set(title=f"{name}: RMSE {rmse:.1f}", ylabel="bikes per hour", ylim=(-80, 680))
+        short_dates(days, some.index)
+        inside = count.between(made["low"], made["high"])[FIRST:]
+        groups = inside.groupby(inside.index.hour)
+        _coverage(hours, np.arange(24), np.column_stack([groups.count(), groups.mean()]), color)
+        hours.set(title="inside the 95 % interval, % per hour", ylim=(68, 101), xticks=range(0, 24, 6))
+        print(name, rmse, inside.mean(), groups.mean().min(), groups.mean().max())
+    return figure
+
+
 CONCEPTS: tuple[Callable[[], Figure], ...] = (forgetting, inducing)
-TUTORIAL: tuple[Callable[[Bikes], Figure], ...] = (look, forecasts, errors, decision, tomorrow)
+TUTORIAL: tuple[Callable[[Bikes], Figure], ...] = (look, forecasts, errors, honest, decision, tomorrow)
 
 
 def main(folder: Path) -> None:
@@ -246,6 +317,7 @@ def main(folder: Path) -> None:
     with mpl.rc_context(STYLE):
         for draw in CONCEPTS:
             draw().savefig(folder / f"concepts-{draw.__name__}.png", dpi=90)
+        base().savefig(folder / "howto-base.png", dpi=90)
         for draw_bikes in TUTORIAL:
             draw_bikes(bikes).savefig(folder / f"tutorial-{draw_bikes.__name__}.png", dpi=90)
         if "DRIFTGP_DATA" in os.environ:

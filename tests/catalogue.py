@@ -14,7 +14,18 @@ from driftgp.agp import AGP, FastAGP
 from driftgp.kernels import SE, Linear, Matern32, Periodic
 from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.model import Model
-from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import (
+    Around,
+    Bank,
+    Bounded,
+    Calibrated,
+    Credible,
+    Gaps,
+    Guarded,
+    Standardize,
+    Watched,
+    Within,
+)
 
 SMALL: dict[str, Any] = {"inducing": 4, "window": 12, "noise": 0.1, "warmup_iterations": 5}
 DENSE = {name: value for name, value in SMALL.items() if name != "inducing"}
@@ -61,6 +72,8 @@ CATALOGUE: dict[str, Entry] = {
     "Standardize": Entry(lambda: Standardize(AGP(SE(1.0), **SMALL), adapt=0.95)),
     "Gaps": Entry(lambda: Gaps(FastAGP(kernel=SE(0.5), **SMALL))),
     "Within": Entry(lambda: Within(FastAGP(kernel=SE(0.5), **SMALL))),
+    "Around": Entry(lambda: Around(FastAGP(kernel=SE(0.5), **SMALL), column=1), outputs=False),
+    "Credible": Entry(lambda: Credible(Gaps(FastAGP(kernel=SE(0.5), **SMALL)), column=1)),
     "Guarded": Entry(lambda: Guarded(FastAGP(kernel=SE(0.5), **SMALL)), forgets=False),
     "Bounded": Entry(lambda: Bounded(FastAGP(kernel=SE(0.5), **SMALL), low=-0.5, slack=0.01)),
     "Bounded by a guess": Entry(lambda: Bounded(bank(), low=-2.0, high=3.5, leak=0.01), forgets=False),

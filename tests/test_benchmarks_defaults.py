@@ -5,9 +5,11 @@ import doctest
 import numpy as np
 import pytest
 from river.linear_model import LinearRegression
+from scipy.special import ndtri
 
-from benchmarks.defaults import bars, cases, disturbed, ratios, rivals, score, store, streams, tables
+from benchmarks.defaults import bars, cases, disturbed, quantiles, ratios, rivals, score, store, streams, tables
 from benchmarks.defaults.streams import WARMUP, with_lags
+from driftgp.predictions import Gaussian
 
 RNG = np.random.default_rng(0)
 TIME = np.datetime64("2024-01-01T00") + np.arange(700).astype("timedelta64[h]")
@@ -15,7 +17,7 @@ SERIES = np.sin(np.arange(700) / 4.0) + RNG.normal(0.0, 0.1, 700)
 SMALL = with_lags("small", SERIES, (1, 3), (RNG.normal(size=(700, 1)), ("other",)), time=TIME)
 
 
-@pytest.mark.parametrize("module", [streams, score, store, disturbed, tables])
+@pytest.mark.parametrize("module", [streams, score, store, quantiles, disturbed, tables])
 def test_the_examples_run(module):
     assert doctest.testmod(module).failed == 0
 
@@ -56,7 +58,7 @@ def test_a_jump_reaches_the_lags_when_they_reach_the_jump():
 
 # ---- rivals ----------------------------------------------------------------------------------------------------------
 
-QUICK = {name: rivals.RIVALS[name] for name in ("persistence", "linear regression", "Ridge fitted once")}
+QUICK = {name: rivals.MEANS[name] for name in ("persistence", "linear regression", "Ridge fitted once")}
 QUICK |= {"refitted": rivals.refitted(rivals._ridge), "by river": rivals.by_river(LinearRegression)}
 
 
@@ -64,20 +66,76 @@ QUICK |= {"refitted": rivals.refitted(rivals._ridge), "by river": rivals.by_rive
 def test_a_rival_does_not_see_the_targets_that_it_predicts(name):
     later = SMALL._replace(y=np.where(np.arange(len(SMALL.y)) >= 600, 99.0, SMALL.y))
     one, other = (QUICK[name](given) for given in (SMALL, later))
-    assert len(one) == len(SMALL.y) - rivals.HALF
-    np.testing.assert_array_equal(one[: 601 - rivals.HALF], other[: 601 - rivals.HALF])
+    assert len(one) == len(SMALL.y) - quantiles.HALF
+    np.testing.assert_array_equal(one[: 601 - quantiles.HALF], other[: 601 - quantiles.HALF])
 
 
 def test_linear_regression_by_recursion_is_least_squares_on_all_rows_so_far():
     X = np.column_stack([SMALL.X, np.ones(len(SMALL.y))])
     w = np.linalg.lstsq(X[:650], SMALL.y[:650], rcond=None)[0]
-    assert rivals.linear(SMALL)[650 - rivals.HALF] == pytest.approx(X[650] @ w, abs=1e-4)
+    assert rivals.linear(SMALL)[650 - quantiles.HALF] == pytest.approx(X[650] @ w, abs=1e-4)
 
 
 def test_the_variance_of_a_rival_is_that_of_the_residuals_before_the_row():
     means, y = np.zeros(4), np.array([1.0, 3.0, 2.0, 7.0])
     law = rivals.with_residuals(means, y, rows=2)
     np.testing.assert_allclose(law.variance, [(1 + 9) / 2, (1 + 9 + 4) / 3])
+
+
+# ---- rivals with laws of their own -----------------------------------------------------------------------------------
+
+
+def normal_quantiles(mean, std):
+    return quantiles.Quantiles(mean, mean + std * ndtri(quantiles.LEVELS)[:, None])
+
+
+def test_a_law_by_quantiles_of_a_normal_one_is_that_law():
+    rng = np.random.default_rng(3)
+    mean, std, y = rng.normal(size=9), np.exp(rng.normal(size=9)), rng.normal(size=9)
+    here, there = normal_quantiles(mean, std), Gaussian(mean, std**2, std**2)
+    for ask in (lambda law: law.to_normal(y), lambda law: law.log_prob(y), lambda law: law.interval(0.8)):
+        np.testing.assert_allclose(ask(here), ask(there), rtol=1e-6)
+    np.testing.assert_allclose(here.crps(y), there.crps(y), rtol=2e-3)
+    np.testing.assert_allclose(here.variance, there.variance, rtol=2e-2)
+
+
+def test_quantiles_that_cross_are_put_in_order():
+    values = np.repeat(np.sin(np.arange(len(quantiles.LEVELS)))[:, None], 2, 1)
+    law = quantiles.Quantiles(np.zeros(2), values)
+    assert (np.diff(law.values, axis=0) > 0.0).all()
+    np.testing.assert_allclose(law.values, np.sort(values, 0), atol=0.05)
+
+
+@pytest.mark.parametrize("name", quantiles.LAWS)
+def test_a_law_of_a_rival_does_not_see_the_targets_that_it_predicts(name, monkeypatch):
+    monkeypatch.setattr(quantiles, "LEVELS", np.array([0.025, 0.2, 0.5, 0.8, 0.975]))
+    later = SMALL._replace(y=np.where(np.arange(len(SMALL.y)) >= 600, 99.0, SMALL.y))
+    one, other = (rivals.follow(name, given).prediction for given in (SMALL, later))
+    assert one.values.shape == (5, len(SMALL.y) - WARMUP)
+    np.testing.assert_array_equal(one.values[:, : 601 - WARMUP], other.values[:, : 601 - WARMUP])
+
+
+def test_corrected_quantiles_hold_their_levels_where_the_first_ones_do_not():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=3000) * np.linspace(1.0, 3.0, 3000)
+    wrong = np.tile(0.3 * ndtri(quantiles.LEVELS), (3000, 1))
+    held = (y[WARMUP - quantiles.HALF :, None] <= quantiles.corrected(wrong, y)).mean(0)
+    np.testing.assert_allclose(held, quantiles.LEVELS, atol=0.015)
+
+
+def test_groups_find_the_rows_whose_intervals_are_too_narrow():
+    rows, rng = 4000, np.random.default_rng(0)
+    time = np.datetime64("2024-01-01T00") + np.arange(rows).astype("timedelta64[h]")
+    X = rng.normal(size=(rows, 2))
+    spread = np.where((streams.hours(time) == 17) | (X[:, 0] > 1.0), 2.0, 1.0)
+    given = streams.Stream("rows", X, spread * rng.normal(size=rows), ("a", "b"), time)
+    blind, exact = (
+        score.by_group(score.Followed(Gaussian(np.zeros(rows), width**2, width**2), given.y, 1.0), given)
+        for width in (np.ones(rows), spread)
+    )
+    assert blind["worst_hour"] < 0.75 < 0.9 < exact["worst_hour"]
+    assert blind["worst_leaf"] < 0.75 < 0.9 < exact["worst_leaf"]
+    assert exact["worst_decile"] > 0.92
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------

@@ -17,7 +17,18 @@ from driftgp.monitor import Monitor
 from driftgp.predictions import Forecast, nominal_reach
 from driftgp.predictions.normal import pdf
 from driftgp.records import entries
-from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import (
+    Around,
+    Bank,
+    Bounded,
+    Calibrated,
+    Credible,
+    Gaps,
+    Guarded,
+    Standardize,
+    Watched,
+    Within,
+)
 
 SEED = 20250
 ROWS, WARMUP = 70, 25
@@ -51,6 +62,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "standardize twice": lambda: Standardize(Standardize(LastKMean(k=2), adapt=0.9), adapt=0.95),
     "within": lambda: Within(agp(), margin=0.1),
     "gaps": lambda: Gaps(agp()),
+    "credible": lambda: Credible(Gaps(agp()), column=1),
     "calibrated": lambda: Calibrated(agp()),
     "calibrated by sides": lambda: Calibrated(
         LastKMean(k=4), symmetric=False, levels=(0.3, 0.9), gains=(0.0, 0.1), rate=0.05, prior=(2.0, 1.0)
@@ -171,6 +183,17 @@ def test_each_step_is_that_of_the_twin(name, outputs, warmup):
 def test_persistence_by_column_is_its_twin(warmup):
     model = Within(Calibrated(Bank([Persistence(column=[1, 0]), Persistence()])))
     follow(model, *stream(model, 2), warmup)
+
+
+@pytest.mark.parametrize("warmup", [0, WARMUP])
+@pytest.mark.parametrize("late", [0, 3])
+def test_models_around_a_forecast_are_their_twins(warmup, late):
+    held = [Around(Lagged(forgetting=(0.99, 0.9)), 1), Around(Anchored(points=4, ring=16, sample=10), 1, 2.0)]
+    held += [Around(LastKMean(k=2), 1), Persistence()]
+    model = Credible(Gaps(Standardize(Within(Bank(held, corrected=(0, 1))), adapt=0.95)), 1)
+    X, y, elapsed = stream(model, 1)
+    X[:, 1] = np.where(np.isnan(X[:, 1]), np.nan, 7.0 + 0.5 * (np.nan_to_num(y[:, 0], nan=7.0) - 7.0) + 1e-6 * X[:, 1])
+    follow(model, X, y, elapsed, warmup, late)
 
 
 @pytest.mark.parametrize("name", ["standardize, adapting", "standardize twice", "watched", "bank", "bank of anything"])

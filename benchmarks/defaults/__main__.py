@@ -62,7 +62,8 @@ def measure(source: str, methods: Iterable[str], names: Iterable[str], follow: C
     """Score methods on streams, one after another, and keep each figure when it is there."""
     for method in methods:
         for name in names:
-            found = score.scores(follow(method, name))
+            followed = follow(method, name)
+            found = score.scores(followed) | score.by_group(followed, stream(name))
             store.add(source, method, {name: found})
             print(f"{method}, {name}: {_said(found)}", flush=True)
 

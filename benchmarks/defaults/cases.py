@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.defaults import rivals
+from benchmarks.defaults.quantiles import HALF
 from benchmarks.defaults.score import default, follow, follow_from, scores
 from benchmarks.defaults.streams import WARMUP, Stream, long_load, one_hot_load, stream, toys, zones
 from benchmarks.process import peak_bytes
@@ -93,14 +94,14 @@ def long(effort: str = "medium") -> dict[str, Any]:
     years = given.time.astype("datetime64[Y]").astype(int) + 1970
     model = default(given.X[:WARMUP], given.y[:WARMUP], effort)
     state, found = model.init(given.X[:WARMUP], given.y[:WARMUP]), {}
-    straight = (given.y[rivals.HALF :] - rivals.linear(given)) ** 2
+    straight = (given.y[HALF:] - rivals.linear(given)) ** 2
     for year in np.unique(years):
         rows = np.flatnonzero((years == year) & (np.arange(len(years)) >= WARMUP))
         part = follow_from(model, state, given, rows[0], rows[-1] + 1)
         state = part.state
         found[str(year)] = {
             "mse": mse(part.prediction, part.y),
-            "linear": float(straight[rows - rivals.HALF].mean()),
+            "linear": float(straight[rows - HALF].mean()),
             "coverage_95": coverage(part.prediction, part.y),
             "microseconds": part.microseconds,
             "bytes": peak_bytes(),

@@ -2,7 +2,7 @@
 
 A rival gives means. Its distribution is normal, with the mean square of its last 500 residuals as the variance. So that
 there are some at the first row that is scored, each rival predicts the second half of the warm-up as well, and those
-that are refitted are fitted on the first half for it.
+that are refitted are fitted on the first half for it. Rivals that give distributions are in `quantiles`.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.defaults.quantiles import EVERY, HALF, LAWS
 from benchmarks.defaults.score import Followed
 from benchmarks.defaults.streams import WARMUP, Floats, Stream
 from benchmarks.timing import timed
-from driftgp.predictions import Gaussian
+from driftgp.predictions import Gaussian, Prediction
 
-HALF = WARMUP // 2
 RESIDUALS = 500
-EVERY = 168  # rows from one refit to the next
 SELDOM = 500  # the same for random forests, which take seconds each
 Means = Callable[[Stream], Floats]  # of the rows from HALF on, each without its own target
 
@@ -111,7 +110,7 @@ def _knn() -> Any:
 
 
 ONCE = 10**9  # rows: never again
-RIVALS: dict[str, Means] = {
+MEANS: dict[str, Means] = {
     "persistence": persistence,
     "linear regression": linear,
     "Ridge fitted once": refitted(_ridge, ONCE),
@@ -120,14 +119,21 @@ RIVALS: dict[str, Means] = {
     "kNN (river)": by_river(_knn),
     "random forest refitted": refitted(_forest, SELDOM),
 }
+RIVALS = (*MEANS, *LAWS)
 
 
 def follow(name: str, stream: Stream) -> Followed:
     """A rival on the rows after the warm-up."""
-    found: list[Floats] = []
+    found: list[Prediction] = []
     rows = len(stream.y) - WARMUP
-    microseconds = timed(rows, lambda: found.append(RIVALS[name](stream)))
-    return Followed(with_residuals(found[0], stream.y[HALF:], rows), stream.y[WARMUP:], microseconds)
+    microseconds = timed(rows, lambda: found.append(_law(name, stream, rows)))
+    return Followed(found[0], stream.y[WARMUP:], microseconds)
+
+
+def _law(name: str, stream: Stream, rows: int) -> Prediction:
+    if name in LAWS:
+        return LAWS[name](stream)
+    return with_residuals(MEANS[name](stream), stream.y[HALF:], rows)
 
 
 def with_residuals(means: Floats, y: Floats, rows: int) -> Gaussian:

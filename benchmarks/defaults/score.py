@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.defaults.streams import WARMUP, Floats, Stream
+from benchmarks.defaults.streams import WARMUP, Floats, Stream, hours
 from benchmarks.timing import timed
 from driftgp.defaults import recommended
 from driftgp.evaluate import coverage, crps, mse, nlpd, prequential
@@ -16,6 +16,8 @@ from driftgp.evaluate import coverage, crps, mse, nlpd, prequential
 Scores = dict[str, float]
 LEVELS = (50, 80, 95)  # % of the intervals
 WINDOW = 500  # rows over which the least coverage is looked for
+BLOCK = 168  # rows that are in the same half, where one half judges what the other one has found
+LEAVES, LEAST = 8, 200  # of a tree, and rows in each
 _KNOWN = signature(recommended).parameters
 OLD = "horizon" not in _KNOWN  # whether this is version 0.1
 EFFORTS = ("low", "medium", "high") if "effort" in _KNOWN else ("medium",)
@@ -66,9 +68,64 @@ def scores(followed: Followed) -> Scores:
         "nlpd": nlpd(prediction, y),
         "crps": crps(prediction, y),
         **shares,
+        "winkler_95": float(np.mean(winkler(low, high, y))),
         "worst_window": worst_window(np.asarray((low <= y) & (y <= high))),
         "microseconds": followed.microseconds,
     }
+
+
+def winkler(low: Floats, high: Floats, y: Floats, level: float = 0.95) -> Floats:
+    """Width of each interval, and 2/(1 − level) times the distance of a target outside: smaller is better.
+
+    >>> winkler(np.zeros(2), np.ones(2), np.array([0.5, 1.5])).round(6).tolist()
+    [1.0, 21.0]
+    """
+    score: Floats = high - low + 2.0 / (1.0 - level) * (np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0))
+    return score
+
+
+# ---- coverage given the row ------------------------------------------------------------------------------------------
+
+
+def by_group(followed: Followed, stream: Stream) -> Scores:
+    """Least coverage of the 95 % interval in any hour of the day, tenth of the forecasts, and leaf of a tree.
+
+    The tree is fitted to |z|, the sizes of the normal scores, from inputs, mean and width of the interval: it looks for
+    rows whose intervals are too narrow. Every second week of rows is judged by the tree of the others.
+    """
+    prediction, y = followed.prediction, followed.y
+    low, high = prediction.interval(0.95)
+    inside, mean = np.asarray((low <= y) & (y <= high)), np.asarray(prediction.mean)
+    tenth = np.argsort(np.argsort(mean, kind="stable")) * 10 // len(y)
+    found = {"worst_decile": least_share(inside, tenth)}
+    X = np.column_stack([stream.X[-len(y) :], mean, high - low])
+    if stream.time is not None:
+        hour = hours(stream.time[-len(y) :])
+        found["worst_hour"], found["best_hour"] = least_share(inside, hour), 1.0 - least_share(~inside, hour)
+        X = np.column_stack([X, hour])
+    size = np.minimum(np.abs(np.nan_to_num(np.asarray(prediction.to_normal(y)), posinf=9.0, neginf=9.0)), 4.0)
+    return found | {"worst_leaf": worst_leaf(X, size, inside)}
+
+
+def least_share(inside: np.ndarray, group: np.ndarray) -> float:
+    """Least share of any group.
+
+    >>> least_share(np.array([True, False, True, True]), np.array([0, 0, 1, 1]))
+    0.5
+    """
+    return min(float(inside[group == one].mean()) for one in np.unique(group))
+
+
+def worst_leaf(X: Floats, size: Floats, inside: np.ndarray) -> float:
+    """Least coverage in any leaf of a tree that was fitted to sizes of errors in the other half of the rows."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    half, worst = np.arange(len(X)) // BLOCK % 2, 1.0
+    for one in (0, 1):
+        tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, min_samples_leaf=LEAST, random_state=0)
+        leaf = tree.fit(X[half == one], size[half == one]).apply(X[half != one])
+        worst = min(worst, least_share(inside[half != one], leaf))
+    return worst
 
 
 def worst_window(inside: np.ndarray, rows: int = WINDOW) -> float:

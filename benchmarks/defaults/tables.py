@@ -82,6 +82,10 @@ def _by_stream(found: Kept) -> list[str]:
         _against(found, "crps", "CRPS / that of version 0.1's default", _ratio, _geometric),
         _plain(found, "Coverage of the 95 % interval, % (least of any 500 rows)", _coverage),
         _plain(found, "Coverage of the 50 % and the 80 % interval, %", _inner),
+        _plain(found, "Winkler score of the 95 % interval: width, and 40 times what a target is outside", _winkler),
+        _plain(
+            found, "Coverage of the 95 % interval, %: least hour of day, tenth of forecasts, leaf of a tree", _groups
+        ),
         _plain(found, "µs of CPU per row, refits included", lambda scores: number(scores["microseconds"])),
     ]
 
@@ -134,6 +138,18 @@ def _cell(found: Kept, method: str, name: str, show: Callable[[dict[str, float],
 
 def _coverage(scores: dict[str, float]) -> str:
     return f"{100 * scores['coverage_95']:.1f} ({100 * scores['worst_window']:.0f})"
+
+
+def _winkler(scores: dict[str, float]) -> str:
+    return number(scores["winkler_95"]) if "winkler_95" in scores else NOTHING
+
+
+def _groups(scores: dict[str, float]) -> str:
+    """Least coverage of groups, where it was measured; streams without times have no hours."""
+    if "worst_leaf" not in scores:
+        return NOTHING
+    shares = [scores.get(name) for name in ("worst_hour", "worst_decile", "worst_leaf")]
+    return ", ".join(NOTHING if share is None else f"{100 * share:.0f}" for share in shares)
 
 
 def _inner(scores: dict[str, float]) -> str:

@@ -150,6 +150,10 @@ class Contract(abc.ABC):
         """What it has learned, in plain numbers by name (see `summary.Summary`)."""
         return {}
 
+    def expect_units(self, state: Any, units: Units) -> None:  # noqa: ARG002
+        """Be told before `start` that samples will come in these units of the present ones; most need not know."""
+        return
+
     def rescale(self, state: Any, units: Units) -> None:  # noqa: ARG002
         """Change the state to what it were if every sample had come in these units of the present ones."""
         raise ValueError(f"{type(self).__name__} cannot change the units of what it has learned")

@@ -17,7 +17,7 @@ from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.model import Model, checked_batch
 from driftgp.support import lagged, root_offset
 from driftgp.support import support as find_support
-from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Within
+from driftgp.wrappers import Around, Bank, Bounded, Calibrated, Credible, Gaps, Guarded, Standardize, Within
 
 Effort = Literal["low", "medium", "high"]
 Support = Literal["auto", "real", "positive"] | tuple[float | None, float | None]
@@ -33,6 +33,8 @@ LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "step": "scaled"}
 SHARES = (0.2, 0.6, 10.0)
 _FEW_INPUTS = 4  # up to which a bank has an AGP for each of them
 _NONLINEAR = 5.0  # weight at first of a member that is not linear, over that of one that is
+_AROUND = 10.0  # the same of a member around a forecast from elsewhere
+_BELIEVED = 10.0  # standard deviations of the targets up to which such a forecast is taken as it is
 SHORTEST, LONGEST = 100, 400  # T
 FEWEST, MOST = 10, 20  # M
 # Samples of the window for each one that the target remembers itself: an autocorrelation is a fifth of the memory.
@@ -65,7 +67,8 @@ def recommended(
     effort: Effort = "medium",
     support: Support = "auto",
     lags: Sequence[int] = (),
-) -> Guarded:
+    base: int | None = None,
+) -> Model:
     """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
 
     The batch may be empty, N = 0. A bank of unlike members: an AGP with one lengthscale per input, regressions on
@@ -83,6 +86,8 @@ def recommended(
             which takes 0 for a bound where the first targets look like counts or other amounts. A bound counts until a
             target lies beyond it. Of counts and amounts, and of inputs that are their lags, the model sees the roots.
         lags: numbers of inputs that are targets of before; others are found where their values are.
+        base: index of an input that is a forecast of the target from elsewhere. The bank then has members that learn
+            what is left of the target without it, and these have a head start.
 
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> y = 5000 + 100 * np.sin(6 * X[:, 0])
@@ -103,10 +108,13 @@ def recommended(
         nonlinear += [anchored(D, effort), small(D)]
     rates = (0.9995, 0.99) if effort == "low" else (0.9995, 0.998, 0.99)
     linear: list[Model] = [Lagged(lags=2, forgetting=rates), Persistence()]
-    prior = [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
-    bank = Bank([*nonlinear, *linear], corrected=range(len(nonlinear)), prior=prior)
-    bounds = _bounds(X, y, support, lags)
-    return wrapped(bank, T, horizon=horizon, bounds=bounds, features=FEATURES[effort])
+    around = [] if base is None else _around(D, checked_base(base, D, y), rates, effort)
+    members = [*around, *nonlinear, *linear]
+    prior = [_AROUND] * len(around) + [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
+    bank = Bank(members, corrected=range(len(around) + len(nonlinear)), prior=prior)
+    like_targets = lags if base is None else (*lags, base)
+    model = wrapped(bank, T, horizon=horizon, bounds=_bounds(X, y, support, like_targets), features=FEATURES[effort])
+    return model if base is None else Credible(model, base)
 
 
 def _bounds(X: np.ndarray, y: np.ndarray, support: Support, lags: Sequence[int]) -> dict[str, Any] | None:
@@ -147,6 +155,21 @@ def _roots(X: np.ndarray, y: np.ndarray, low: _Bounds, high: _Bounds, known: Seq
 
 def _amounts(values: np.ndarray) -> bool:
     return find_support(values).low == (0.0,)
+
+
+def _around(inputs: int, base: int, rates: tuple[float, ...], effort: Effort) -> list[Model]:
+    """Members that learn what a forecast from elsewhere leaves: by fixed points, and by linear regressions."""
+    nonlinear = [small(inputs, low=True)] if effort == "low" else [anchored(inputs, effort), small(inputs)]
+    return [Around(model, base, _BELIEVED) for model in (*nonlinear, Lagged(lags=2, forgetting=rates))]
+
+
+def checked_base(base: Any, inputs: int, y: np.ndarray) -> int:
+    """The index of the input that is a forecast, or a refusal."""
+    if isinstance(base, bool) or not isinstance(base, (int, np.integer)) or not 0 <= base < inputs:
+        raise ValueError(f"base must be the index of one of the {inputs} inputs; got {base!r}")
+    if y.ndim == 2 and y.shape[1] != 1:
+        raise ValueError(f"base is the forecast of one target; got {y.shape[1]} outputs: take a stream for each")
+    return int(base)
 
 
 def check_effort(effort: str) -> None:

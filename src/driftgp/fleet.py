@@ -12,10 +12,11 @@ from driftgp.files import read_whole, write_atomically
 from driftgp.frames import Column
 from driftgp.locks import turns
 from driftgp.model import Model, State, checked_batch
-from driftgp.online import Online, refuse_half_life, start_of
+from driftgp.online import Online, refuse_half_life, refuse_of_the_default, start_of
 from driftgp.predictions import Prediction
 from driftgp.stream import keys as naming
 from driftgp.stream import store
+from driftgp.stream.base import Base
 from driftgp.stream.begin import Given, Start
 from driftgp.stream.evaluation import with_rows
 from driftgp.stream.keys import Key
@@ -68,6 +69,7 @@ class Fleet:
         horizon: int = 1,
         effort: Effort = "medium",
         support: Support = "auto",
+        base: Base = None,
         level: float = 0.95,
         missing: Missing = "carry",
         half_life: Any = None,
@@ -88,12 +90,12 @@ class Fleet:
             horizon: rows from a forecast to the last row whose target is known.
             effort: of the default model: "low" for thousands of keys.
             support: of its targets.
+            base: column that holds a forecast of the target from elsewhere.
             level: of the intervals in `to_frame` and `scores`.
             missing: what becomes of rows with a blank input.
             half_life: refused: see `Online`.
         """
-        if model is not None and (effort, support) != ("medium", "auto"):
-            raise ValueError("effort and support belong to the default model: leave them out, or leave out the model")
+        refuse_of_the_default(model, effort, support, base)
         refuse_half_life(half_life)
         chosen = settings(
             key=key,
@@ -108,6 +110,7 @@ class Fleet:
             horizon=horizon,
             effort=effort,
             support=support,
+            base=base,
             level=level,
             missing=missing,
         )

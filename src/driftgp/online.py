@@ -14,6 +14,7 @@ from driftgp.locks import turns
 from driftgp.model import Model, State
 from driftgp.predictions import Forecast, Prediction, joined
 from driftgp.stream import pending, store
+from driftgp.stream.base import Base
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.evaluation import with_rows
 from driftgp.stream.pending import Id
@@ -80,6 +81,7 @@ class Online:
         horizon: int = 1,
         effort: Effort = "medium",
         support: Support = "auto",
+        base: Base = None,
         level: float = 0.95,
         missing: Missing = "carry",
         half_life: Any = None,
@@ -103,6 +105,8 @@ class Online:
                 learned just before row i is predicted.
             effort: of the default model: "low", "medium" or "high" (see `recommended`).
             support: of its targets: "auto", "real", "positive" or (low, high).
+            base: column that holds a forecast of the target from elsewhere, a vendor's or another model's, known with
+                its row; the index of the input where rows are arrays. It is corrected, and gets intervals that hold.
             level: of the intervals in `to_frame` and `scores`.
             missing: rows with a blank input: "carry" the last value forward, "skip" them, or "refuse" them.
             half_life: refused: the default learns how fast to forget, and a model has a setting for it.
@@ -111,8 +115,7 @@ class Online:
             raise ValueError(
                 "state must come with its model: Online(model, state); or load both with Online.load(path)"
             )
-        if model is not None and (effort, support) != ("medium", "auto"):
-            raise ValueError("effort and support belong to the default model: leave them out, or leave out the model")
+        refuse_of_the_default(model, effort, support, base)
         refuse_half_life(half_life)
         self._restart(
             settings(
@@ -127,6 +130,7 @@ class Online:
                 horizon=horizon,
                 effort=effort,
                 support=support,
+                base=base,
                 level=level,
                 missing=missing,
             ),
@@ -496,6 +500,12 @@ def start_of(chosen: Settings, model: Model | Start | None) -> Start:
     if model is None:
         return Default.of(chosen)
     return Given(model) if isinstance(model, Model) else model
+
+
+def refuse_of_the_default(model: Model | Start | None, effort: str, support: Support, base: Base) -> None:
+    """Refuse settings of the default model beside a model."""
+    if model is not None and (effort, support, base) != ("medium", "auto", None):
+        raise ValueError("effort, support and base belong to the default model: leave them out, or leave out the model")
 
 
 def refuse_half_life(value: Any) -> None:

@@ -24,7 +24,18 @@ from driftgp.kernels import Kernel
 from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.model import Model
 from driftgp.monitor import Monitor
-from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within
+from driftgp.wrappers import (
+    Around,
+    Bank,
+    Bounded,
+    Calibrated,
+    Credible,
+    Gaps,
+    Guarded,
+    Standardize,
+    Watched,
+    Within,
+)
 
 # Arrays of more entries than this, in settings of classes outside the table, are known by a digest.
 _WRITTEN_OUT = 64
@@ -214,7 +225,7 @@ _PARTS: tuple[Any, ...] = (
     *(kernels.SE, kernels.Matern12, kernels.Matern32, kernels.Matern52, kernels.RationalQuadratic),
     *(kernels.Periodic, kernels.Linear, kernels.Constant, kernels.Sum, kernels.Product, Numerical),
     *(AGP, Anchored, Lagged, LastKMean, Persistence),
-    *(Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Watched, Within, Monitor),
+    *(Around, Bank, Bounded, Calibrated, Credible, Gaps, Guarded, Standardize, Watched, Within, Monitor),
 )
 _TABLE: dict[str, Any] = {part.__name__: part for part in _PARTS}
 # What a setting of this name must be, whichever part it is of.

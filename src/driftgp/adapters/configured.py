@@ -11,8 +11,9 @@ from driftgp.defaults import Effort, Support
 from driftgp.kernels import Kernel
 from driftgp.online import Online
 from driftgp.stream import store
+from driftgp.stream.base import Base
 
-_OF_THE_STREAM = ("effort", "support", "time", "features", "lags", "calendar", "horizon")
+_OF_THE_STREAM = ("effort", "support", "base", "time", "features", "lags", "calendar", "horizon")
 
 
 class Configured:
@@ -37,6 +38,7 @@ class Configured:
         standardize: bool = True,
         effort: Effort = "medium",
         support: Support = "auto",
+        base: Base = None,
         time: str | None = None,
         features: Iterable[str] | None = None,
         lags: int | Iterable[int] = 0,
@@ -62,6 +64,7 @@ class Configured:
             standardize: see features and targets in units of their own spread, which follow the stream.
             effort: of the default model, as in `Online`: "low", "medium" or "high".
             support: of its targets: "auto", "real", "positive" or (low, high).
+            base: column, or index of the input, that holds a forecast of the target from elsewhere, as in `Online`.
             time: name of the column that has the times, as in `Online`.
             features: columns that are inputs, in this order; all of them by default.
             lags: past targets that are inputs too: how many, or how many steps back each of them is.
@@ -79,6 +82,7 @@ class Configured:
         self.standardize = standardize
         self.effort = effort
         self.support = support
+        self.base = base
         self.time = time
         self.features = features
         self.lags = lags

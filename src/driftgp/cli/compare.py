@@ -13,6 +13,7 @@ from driftgp.cli.console import Column
 from driftgp.cli.options import (
     MODEL,
     AsJSON,
+    Base,
     Calendar,
     Columns,
     Decimal,
@@ -61,6 +62,7 @@ def compare(
     calendar: Calendar = None,
     holidays: Holidays = None,
     effort: Effort = None,
+    base: Base = None,
     malformed: Malformed = None,
     time: Time = None,
     horizon: Horizon = None,
@@ -142,6 +144,7 @@ _OF_THE_STREAM = (
     "horizon",
     "effort",
     "support",
+    "base",
 )
 _SETTINGS = frozenset(
     (
@@ -153,6 +156,7 @@ _SETTINGS = frozenset(
         "calendar",
         "holidays",
         "effort",
+        "base",
         "malformed",
         "time",
         "horizon",
@@ -166,6 +170,8 @@ _SETTINGS = frozenset(
 
 
 def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
+    from driftgp.stream.scores import given_the_row
+
     ahead = "one row" if found.horizon == 1 else f"{found.horizon} rows"
     console.print_table(
         COLUMNS,
@@ -173,6 +179,12 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
         title=f"{target}, {ahead} ahead: {found.rows} rows, {len(found.inputs)} inputs, {effort} effort",
         caption="p: how often chance alone makes squared errors differ so much from driftgp's\n"
         f"µs/row: CPU time to predict and learn; Ridge and LightGBM refitted every {refit} rows",
+    )
+    shown = [method for method in ("driftgp", "base") if method in found.by_decile]
+    console.print_notes(
+        (f"{method} {name.lower()}", f"95 % intervals hold {text}")
+        for method in shown
+        for name, text in given_the_row(found.by_hour.get(method), found.by_decile[method])
     )
     for method, reason in found.left_out.items():
         console.remark(f"left out: {method} ({reason})")

@@ -155,12 +155,16 @@ def _scores(page: Page, saved: Saved, key: Any) -> None:
     counts = {name: int(sums[name]) for name in ("missing", "gaps", "late", "jump", "alarms")}
     page.facts |= {f"run_{name}": value for name, value in (found | counts).items()}
     page.facts["naive"] = list(monitor.labels)
+    base = saved.settings.base
+    if base is not None:
+        page.add("How it does", ("Base", f"RMSE {figure(found['rmse_base'])} of {base} by itself"))
     naive = [f"{name_of(label)} {figure(found[f'rmse_{n}'])}" for n, label in enumerate(monitor.labels)]
     page.add("How it does", ("RMSE", f"{figure(found['rmse'])}; on the same rows: {', '.join(naive)}"))
     inside = f"{found['coverage']:.1%} of {found['scored']} targets lie in their {saved.settings.level:.0%} interval"
     page.add("How it does", ("Intervals", f"{inside}; mean width {figure(found['width'])}"))
-    if key is None:
-        page.add("How it does", *words.coverage(monitor))
+    every = "" if key is None else "; all series together"
+    page.add("How it does", *((name, f"{text}{every}") for name, text in words.coverage(monitor)))
+    page.facts["coverage_by_hour"], page.facts["coverage_by_tenth_of_forecast"] = monitor.shares()
     if monitor.watch is not None:
         _alarms(page, saved, key, counts["alarms"])
 

@@ -124,6 +124,13 @@ Support = Annotated[
         help="Where targets can lie: auto, real, positive, or 0,100.", show_default="auto", rich_help_panel=MODEL
     ),
 ]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that holds a forecast of the target from elsewhere: corrected, and given intervals.",
+        rich_help_panel=INPUTS,
+    ),
+]
 Malformed = Annotated[
     str | None, typer.Option(help="Malformed rows: stop or skip.", show_default="stop", rich_help_panel=INPUTS)
 ]

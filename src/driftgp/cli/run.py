@@ -19,6 +19,7 @@ from driftgp.cli.options import (
     MODEL,
     NAMED,
     AsJSON,
+    Base,
     Calendar,
     Columns,
     Decimal,
@@ -82,6 +83,7 @@ def run(
     key: Key = None,
     effort: Effort = None,
     support: Support = None,
+    base: Base = None,
     model: Annotated[
         str | None,
         typer.Option(

@@ -76,7 +76,7 @@ class Summary:
 
         rows = [self._plain(own) for own in (*self.series, self.total)]
         stream = self.run.stream.settings
-        tenths = self.monitor.by_tenth()
+        hours, tenths = self.monitor.shares()
         rows[-1] |= {
             "naive": dict(zip(NAIVE, self.labels, strict=False)),
             "effort": stream.effort if self.settings.model == "default" else None,
@@ -84,8 +84,8 @@ class Summary:
             "lags": list(stream.lags),
             "calendar": list(stream.calendar),
             "inputs": dict(words.inputs(self.run)),
-            "coverage_by_hour": _by_hour(self.monitor.by_hour()),
-            "coverage_by_tenth_of_forecast": [console.finite(share) for share in tenths[:, 1].tolist()],
+            "coverage_by_hour": hours,
+            "coverage_by_tenth_of_forecast": tenths,
             "raised": [str(alarm) for alarm in self.monitor.raised],
             "left_out_rows": self.run.left_out,
             "rows_before": self.run.before,
@@ -100,6 +100,8 @@ class Summary:
         for number, name in enumerate(NAIVE):
             for kind in ("rmse", "mae"):
                 found[f"{kind}_{name}"] = console.finite(own.get(f"{kind}_{number}"))
+        if self.settings.base is not None:
+            found |= {f"{kind}_base": console.finite(own[f"{kind}_base"]) for kind in ("rmse", "mae")}
         return found
 
     # ---- for people --------------------------------------------------------------------------------------------------
@@ -128,6 +130,9 @@ class Summary:
         total = self.total
         name = "driftgp" if self.settings.model == "default" else f"driftgp, --model {self.settings.model}"
         rows = [{"name": name, "RMSE": figure(total["rmse"]), "MAE": figure(total["mae"]), "better": ""}]
+        if self.settings.base is not None:
+            base = {"name": f"{self.settings.base} (--base)", "better": _better(total["rmse"], total["rmse_base"])}
+            rows.append(base | {"RMSE": figure(total["rmse_base"]), "MAE": figure(total["mae_base"])})
         for number, label in enumerate(self.labels):
             rmse, mae = total[f"rmse_{number}"], total[f"mae_{number}"]
             better = _better(total["rmse"], rmse)
@@ -184,10 +189,6 @@ class Summary:
         shown = [str(alarm) for alarm in raised[:ALARMS_SHOWN]]
         rest = f"\n… and {count - len(shown)} more: flags of the output" if count > len(shown) else ""
         return "\n".join(shown) + rest
-
-
-def _by_hour(hours: Any) -> dict[str, float]:
-    return {f"{hour:02d}": float(share) for hour, (rows, share) in enumerate(hours.tolist()) if rows}
 
 
 def _better(own: float, naive: float, form: str = "") -> str:

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from driftgp import checks
-from driftgp.comparison.methods import METHODS
+from driftgp.comparison.methods import ALL, BASE, METHODS
 from driftgp.comparison.result import OURS, Backtest, Line
 from driftgp.comparison.significance import difference
 from driftgp.comparison.trial import Forecasts, Trial
 from driftgp.defaults import Effort, Support
 from driftgp.evaluate import coverage, crps
 from driftgp.online import Online
+from driftgp.predictions import Prediction
 from driftgp.season import DAY, usual_step
+from driftgp.stream.base import Base
+from driftgp.stream.monitor import Monitor, Watched
 from driftgp.stream.naive import Season, find_seasons
 from driftgp.stream.settings import Others
 
@@ -45,6 +48,7 @@ def backtest(
     horizon: int = 1,
     effort: Effort = "medium",
     support: Support = "auto",
+    base: Base = None,
 ) -> Backtest:
     """Compare the default model with what people use now, each row predicted before its label is known.
 
@@ -90,6 +94,8 @@ def backtest(
         horizon: rows from a forecast to the last row whose target is known.
         effort: of the default model.
         support: of its targets.
+        base: column, or index of the input, that holds a forecast of the target from elsewhere. All methods have it as
+            an input, and it has a line of its own.
     """
     settings: dict[str, Any] = {
         "target": target,
@@ -102,6 +108,7 @@ def backtest(
         "holidays": holidays,
         "effort": effort,
         "support": support,
+        "base": base,
     }
     inputs = Online(horizon=horizon, **settings).inputs_of(X, y)
     if inputs.y.ndim != 1:
@@ -120,11 +127,13 @@ def backtest(
         settings,
     )
     names, left_out = _chosen(methods, trial.season)
+    if base is not None:
+        names = [*names[:1], BASE, *names[1:]]
     said, lines = {}, []
     for name in names:
-        METHODS[name].prepare()
+        ALL[name].prepare()
         began = clock.process_time()
-        said[name] = METHODS[name].run(trial)
+        said[name] = ALL[name].run(trial)
         lines.append(_line(trial, name, said[name], said[OURS], clock.process_time() - began))
         if report is not None:
             report(name)
@@ -132,7 +141,20 @@ def backtest(
     lines.sort(key=lambda line: line.rmse)
     laws = {name: forecasts.law for name, forecasts in said.items() if forecasts.law is not None}
     scored = int(np.isfinite(trial.scored).sum())
-    return Backtest(tuple(lines), errors, scored, horizon, left_out, laws, inputs.names, first)
+    monitors = {name: _watched(trial, law) for name, law in laws.items()}
+    hours = {name: monitor.by_hour() for name, monitor in monitors.items()} if dated else {}
+    tenths = {name: monitor.by_tenth() for name, monitor in monitors.items()}
+    return Backtest(tuple(lines), errors, scored, horizon, left_out, laws, inputs.names, first, hours, tenths)
+
+
+def _watched(trial: Trial, law: Prediction) -> Monitor:
+    """What the 95 % intervals of a method were worth, row by row."""
+    y, monitor = trial.scored, Monitor(densities=(), naive=False)
+    wall = np.full(len(y), np.nan) if trial.wall is None else trial.wall[trial.warmup :]
+    low, high = law.interval(0.95)
+    rows = Watched(law, low, high, y, wall, trial.wall is not None, [None] * len(y), {}, np.arange(len(y)))
+    monitor.see(rows)
+    return monitor
 
 
 def _first_scored(warmup: int, y: np.ndarray, horizon: int) -> int:

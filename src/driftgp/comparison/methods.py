@@ -10,6 +10,7 @@ from driftgp.comparison import outside
 from driftgp.comparison.trial import Forecasts, Run, Trial
 from driftgp.online import Online
 from driftgp.predictions import Gaussian
+from driftgp.stream.base import place_of
 from driftgp.stream.naive import Season, forecasts
 
 ERRORS = 500  # the last errors, by which a naive forecast knows its spread
@@ -45,6 +46,15 @@ def default(trial: Trial) -> Forecasts:
     return Forecasts(np.asarray(law.mean), law)
 
 
+def base_alone(trial: Trial) -> Forecasts:
+    """The forecast from elsewhere as it is, the last known target where it is missing; its spread by its own errors."""
+    place = place_of(trial.settings["base"])
+    wall = np.full(trial.rows, np.nan)
+    last = forecasts(trial.y, wall, (), trial.horizon)[:, -1]
+    given = trial.X[:, 0 if place is None else place]
+    return _spread(trial, np.where(np.isnan(given), last, given))
+
+
 def persistence(trial: Trial) -> Forecasts:
     """The last known target."""
     return _naive(trial, ())
@@ -59,7 +69,11 @@ def seasonal_naive(trial: Trial) -> Forecasts:
 def _naive(trial: Trial, seasons: tuple[Season, ...]) -> Forecasts:
     """The last of the naive forecasts; before any target is known, the mean of the first ones that are."""
     wall = np.full(trial.rows, np.nan) if trial.wall is None else trial.wall
-    mean = forecasts(trial.y, wall, seasons, trial.horizon)[:, -1]
+    return _spread(trial, forecasts(trial.y, wall, seasons, trial.horizon)[:, -1])
+
+
+def _spread(trial: Trial, mean: np.ndarray) -> Forecasts:
+    """Means with the spread of their last errors; the mean of the first targets where one is missing."""
     known = trial.y[trial.known_before(trial.warmup)]
     mean = np.where(np.isnan(mean), known.mean() if len(known) else 0.0, mean)
     variance = _recent(np.square(trial.y - mean), trial.horizon)
@@ -112,6 +126,7 @@ def least_squares(trial: Trial) -> Forecasts:
     return Forecasts(law.mean, law)
 
 
+BASE = "base"
 METHODS: dict[str, Method] = {
     "driftgp": Method(default),
     "persistence": Method(persistence),
@@ -124,3 +139,4 @@ METHODS: dict[str, Method] = {
     "river forest": Method(outside.river_forest, "river.forest"),
     "river kNN": Method(outside.river_neighbours, "river.neighbors"),
 }
+ALL = METHODS | {BASE: Method(base_alone)}  # the last one only where there is a base

@@ -1,6 +1,6 @@
 """What a comparison found: a table, a verdict in one sentence, and the losses behind them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +52,8 @@ class Backtest:
         laws: predictive distributions of the methods that have them.
         inputs: names of the inputs that every method has.
         warmup: number of the first rows, which are not scored.
+        by_hour: of methods with distributions, rows and coverage at each hour of the day, 24×2; empty without dates.
+        by_decile: the same for each tenth of the method's own forecasts, 10×2.
 
     >>> from driftgp import backtest
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
@@ -70,6 +72,8 @@ class Backtest:
     laws: dict[str, Prediction]
     inputs: tuple[str, ...] = ()
     warmup: int = 0
+    by_hour: dict[str, np.ndarray] = field(default_factory=dict)
+    by_decile: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __getitem__(self, method: str) -> Line:
         """A method's line."""
@@ -105,6 +109,10 @@ class Backtest:
         others = {method: np.square(e) for method, e in self.errors.items() if method != OURS}
         return {method: np.nancumsum(squares - ours) for method, squares in others.items()}
 
+    @staticmethod
+    def _shares(found: np.ndarray | None) -> list[float | None] | None:
+        return None if found is None else [share if rows else None for rows, share in found.tolist()]
+
     def to_json(self) -> dict[str, Any]:
         """The table and the verdict, as JSON holds them."""
         return {
@@ -115,6 +123,7 @@ class Backtest:
             "inputs": list(self.inputs),
             "methods": [
                 {name: value if value == value else None for name, value in line._asdict().items()}
+                | {kind: self._shares(getattr(self, kind).get(line.method)) for kind in ("by_hour", "by_decile")}
                 for line in self.lines
             ],
             "left_out": self.left_out,

@@ -157,5 +157,7 @@ PARTS: dict[str, Part] = {
     "driftgp.members.anchored.Anchored": Part(29, _anchored),
     "driftgp.members.lagged.Lagged": Part(30, lambda model: (model.lags, model.ridge, model.forgetting)),
     "driftgp.wrappers.bounded.Bounded": Part(31, _bounded, _held),
+    "driftgp.wrappers.around.Around": Part(36, lambda model: (model.column, model.reach), _held),
+    "driftgp.wrappers.credible.Credible": Part(37, lambda model: (model.column,), _held),
     "driftgp.members.naive.LastKMean": Part(27, lambda model: (*_naive(model), ())),
 }

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-TOO_GOOD = 0.02  # of the error of persistence: no honest column of a stream that moves comes as near as that
+from driftgp.stream.base import TOO_GOOD
+
 _LEAST = 50  # rows
 
 

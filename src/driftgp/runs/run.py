@@ -132,8 +132,7 @@ class Run:
         self.oddities = Oddities((*self.facts.watched, settings.target))
         self.monitor = self._monitor() if monitored else None
         self.remarks: list[str] = []  # what the stream has said of the rows
-        known = (*(settings.features or ()), *settings.known)
-        filled = known if settings.missing == "refuse" else ()
+        filled = settings.with_their_row if settings.missing == "refuse" else ()
         self.reader = Reader(self._source, self.facts.written, key=settings.key, filled=filled)
         if frozen:
             self._check_frozen(rows)
@@ -146,7 +145,7 @@ class Run:
     def _found(self, rows: Rows, *, finite: bool) -> Facts:
         settings = self.settings
         first = self._source.look(1 if self.live else PEEK)
-        asked = (*(settings.features or ()), *settings.known)
+        asked = settings.with_their_row
         written = find_written(
             rows,
             first,
@@ -281,7 +280,9 @@ class Run:
         self.oddities.see_forecasts(block.lines, prediction.mean, late)
         wall = table.columns[written.time[0]].clock if written.dated else at
         whose: Sequence[Any] = keys if settings.key else [None] * len(block)
-        rows = Watched(prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, values[:-1].T)
+        base = None if settings.base is None else _values(table, settings.base)
+        watched = values[:-1].T
+        rows = Watched(prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, watched, base)
         cold, alarms = self.monitor.see(rows)
         words = _flags({"cold": cold, **flags, "wild": wild}, alarms, len(block))
         return Answers(block.lines, times, keys, prediction.mean, prediction.std, low, high, y, words)
@@ -296,7 +297,8 @@ class Run:
                 flags = prediction.source.seen.flags  # type: ignore[union-attr]
         for warning in said:
             text = str(warning.message)
-            if text not in self.remarks and "had no value in" not in text:  # which the summary says of all rows
+            # which the summary says of all rows, or by what the first rows have shown
+            if text not in self.remarks and "had no value in" not in text and "almost exactly" not in text:
                 self.remarks.append(text)
         return prediction, flags
 
@@ -354,7 +356,7 @@ class Run:
 
     def _check_frozen(self, rows: Rows) -> None:
         settings = self.settings
-        needed = (*(settings.features or ()), *settings.known, *self.facts.written.time)
+        needed = (*settings.with_their_row, *self.facts.written.time)
         for name in (*needed, *([settings.key] if settings.key else [])):
             rows.index(name)
 

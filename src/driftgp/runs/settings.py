@@ -57,6 +57,7 @@ class Settings:
     key: str | None = None
     effort: str | None = None  # of the default model: None for medium
     support: str | tuple[float, float] | None = None
+    base: str | None = None
     model: str | None = None  # None: the default, or agp where one of the settings is given that the default has not
     kernel: str | None = None  # of the default model: None, as all up to warmup
     inducing: int | None = None
@@ -100,7 +101,7 @@ class Settings:
         return given + [f"no-{name}" for name in ("standardise", "calibrate") if not getattr(self, name)]
 
     def _refuse_effort(self) -> None:
-        for name in ("effort", "support"):
+        for name in ("effort", "support", "base"):
             if getattr(self, name) is not None:
                 raise ValueError(
                     f"{name} is a setting of the default model, and the model is {self.model}: leave out one of them"
@@ -121,9 +122,15 @@ class Settings:
             horizon=self.horizon,
             effort=self.effort or "medium",
             support=self.support or "auto",
+            base=self.base,
             level=self.level,
             missing=self.missing,
         )
+
+    @property
+    def with_their_row(self) -> tuple[str, ...]:
+        """Columns that are known with their row."""
+        return tuple(dict.fromkeys((*([self.base] if self.base else []), *(self.features or ()), *self.known)))
 
     def open(self, path: str, *, growing: bool = False) -> Rows:
         """Open a table that is written as the settings say; `growing` is whether more rows are expected."""
@@ -351,6 +358,7 @@ _READERS: dict[str, Reader] = {
     "key": _text,
     "effort": _choice(EFFORTS),
     "support": _support,
+    "base": _text,
     "alarms": _yes_or_no,
     "model": _choice(MODELS),
     "kernel": _text,

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta, timezone
 from typing import Protocol
 
-from driftgp.runs.leaks import TOO_GOOD
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.run import Facts
 from driftgp.runs.settings import Settings
+from driftgp.stream.base import TOO_GOOD
 from driftgp.stream.monitor import Monitor, means
 from driftgp.stream.plan import never_there
 from driftgp.wording import figure
@@ -79,7 +79,7 @@ def _leaks(run: Judged) -> Iterator[str]:
         yield (
             f"{_listed(leaks)} {'gives' if one else 'together give'} {target} almost exactly. If "
             f"{'it is' if one else 'they are'} known only together with {target}, the forecasts are worthless: leave "
-            f"{'it' if one else 'them'} out of --features"
+            f"{'it' if one else 'them'} out of {'--base' if leaks == (run.settings.base,) else '--features'}"
         )
     elif run.monitor is not None and run.monitor.labels:
         sums = run.monitor.in_all()

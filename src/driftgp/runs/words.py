@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from driftgp.runs.run import Run, Saved
 from driftgp.runs.settings import DEFAULT
 from driftgp.stream.monitor import Monitor
+from driftgp.stream.scores import given_the_row
 
 _NAMED = 12  # columns that are named one by one
 _CYCLES = {"day": "hour of day", "week": "day of week", "year": "day of year"}
-_ROWS = 30  # rows scored, from which on a share of them says something
 
 
 def model(run: Run | Saved) -> str:
@@ -31,8 +29,11 @@ def inputs(run: Run | Saved) -> list[tuple[str, str]]:
     """Where forecasts come from: names and sentences."""
     settings, plan = run.stream.settings, run.stream.streams.planned
     lines: list[tuple[str, str]] = []
-    if plan is not None and plan.known:
-        lines.append(("Known", f"with their row: {_some(plan.names[: plan.known])}"))
+    if settings.base is not None:
+        lines.append(("Base", f"{settings.base}: a forecast from elsewhere, which is corrected"))
+    known = () if plan is None else tuple(name for name in plan.names[: plan.known] if name != settings.base)
+    if known:
+        lines.append(("Known", f"with their row: {_some(known)}"))
     if plan is not None and plan.late:
         before = "one row" if settings.horizon == 1 else f"{settings.horizon} rows"
         lines.append(
@@ -59,24 +60,8 @@ def read(run: Run | Saved) -> list[str]:
 
 
 def coverage(monitor: Monitor) -> list[tuple[str, str]]:
-    """Coverage by hour of the day and by the size of the forecast: where it is least and most."""
-    lines = []
-    hours = monitor.by_hour()
-    if (hours[:, 0] >= _ROWS).sum() > 1:
-        lines.append(("By hour", _extremes(hours, [f"{hour:02d}:00" for hour in range(len(hours))])))
-    tenths = monitor.by_tenth()
-    if len(tenths) and (tenths[:, 0] >= _ROWS).sum() > 1:
-        names = ["the lowest tenth of forecasts", *(f"tenth {n}" for n in range(2, 10)), "the highest tenth"]
-        lines.append(("By forecast", _extremes(tenths, names)))
-    return lines
-
-
-def _extremes(shares: np.ndarray, names: Sequence[str]) -> str:
-    enough = np.flatnonzero(shares[:, 0] >= _ROWS)
-    order = enough[np.argsort(shares[enough, 1], kind="stable")]
-    least = ", ".join(f"{shares[place, 1]:.1%} in {names[place]}" for place in order[:2].tolist())
-    most = order[-1]
-    return f"least {least}; most {shares[most, 1]:.1%} in {names[most]}"
+    """Coverage of all series together, by hour of the day and by the size of the forecast."""
+    return given_the_row(monitor.by_hour(), monitor.by_tenth())
 
 
 def _some(names: Sequence[str]) -> str:

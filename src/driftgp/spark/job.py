@@ -20,7 +20,7 @@ BUCKETS = 64
 # What a fleet is told under the same names.
 _OF_THE_FLEET = (
     *("key", "time", "target", "features", "known", "others", "lags", "calendar", "holidays"),
-    *("horizon", "effort", "support", "level", "missing"),
+    *("horizon", "effort", "support", "base", "level", "missing"),
 )
 
 
@@ -45,6 +45,7 @@ class Job:
         horizon: rows of a key from a forecast to the last row whose target is known.
         effort: of the default model: "low" for thousands of keys.
         support: of its targets.
+        base: column that holds a forecast of the target from elsewhere.
         level: probability that the interval holds the target.
         missing: what becomes of rows with a blank input.
         buckets: fleets that the keys are spread over. A bucket is what one core works on and what is read and written
@@ -69,6 +70,7 @@ class Job:
     horizon: int = 1
     effort: Effort = "medium"
     support: Support = "auto"
+    base: str | None = None
     level: float = 0.95
     missing: Missing = "carry"
     buckets: int = BUCKETS
@@ -91,7 +93,8 @@ class Job:
         put = object.__setattr__
         put(self, "buckets", checks.whole("buckets", self.buckets, at_least=1))
         if self.inputs is None:
-            put(self, "inputs", tuple(dict.fromkeys((*(self.features or ()), *self.known))))
+            own = () if self.base is None else (self.base,)
+            put(self, "inputs", tuple(dict.fromkeys((*own, *(self.features or ()), *self.known))))
         if isinstance(self.start, Fleet):
             put(self, "start", self.start.fresh().to_bytes())
         self.fleet()  # refuses settings that no fleet has, and the start of another model

@@ -19,11 +19,12 @@ _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 def checked(frame: DataFrame, job: Job) -> Job:
     """The job on this DataFrame, with its inputs and its zone; refuses one that lacks a column or has another type."""
     kinds = {name: kind.dataType for name, kind in zip(frame.columns, frame.schema.fields, strict=True)}
-    asked = dict.fromkeys((*(job.features or ()), *job.known))
+    asked = dict.fromkeys((*([] if job.base is None else [job.base]), *(job.features or ()), *job.known))
     parts = [
         ("key", job.key),
         ("time", job.time),
-        *(("features", name) for name in asked),
+        *(("features", name) for name in asked if name != job.base),
+        *([] if job.base is None else [("base", job.base)]),
         ("target", job.target),
     ]
     for part, name in parts:
@@ -56,6 +57,7 @@ _NEEDED: dict[str, tuple[str, tuple[Any, ...]]] = {
     "key": ("strings or whole numbers", (types.StringType, *_WHOLE)),
     "time": ("timestamps or whole numbers", (*_STAMPS, *_WHOLE)),
     "features": ("numbers, booleans or strings", (types.NumericType, types.BooleanType, types.StringType)),
+    "base": ("numbers", (types.NumericType,)),
     "target": ("numbers", (types.NumericType, types.BooleanType)),
 }
 

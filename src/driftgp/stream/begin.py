@@ -7,6 +7,7 @@ import numpy as np
 
 from driftgp.defaults import LONGEST, Effort, Support, check_effort, recommended
 from driftgp.model import Model
+from driftgp.stream.base import place_of
 from driftgp.stream.derived import Derived
 from driftgp.stream.settings import Settings
 
@@ -71,6 +72,7 @@ class Default:
     support: Support = "auto"
     horizon: int = 1
     lags: tuple[int, ...] = ()  # inputs that are lags of the target, counted from the last one, −1
+    base: int | None = None  # the input that is a forecast from elsewhere
     first: int = FIRST
     gaps: bool = True
 
@@ -79,7 +81,7 @@ class Default:
         """That of a stream."""
         derived = Derived.of(chosen, 0, 0)
         lags = tuple(range(-len(derived.names), len(chosen.lags) - len(derived.names)))
-        return cls(chosen.effort, chosen.support, chosen.horizon, lags)
+        return cls(chosen.effort, chosen.support, chosen.horizon, lags, place_of(chosen.base))
 
     def __post_init__(self) -> None:
         """Refuse what no row could mend."""
@@ -91,5 +93,5 @@ class Default:
 
     def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The default for these rows."""
-        given = {"horizon": self.horizon, "effort": self.effort, "support": self.support, "lags": self.lags}
-        return Choice(recommended(X, y, **given))
+        given = {"horizon": self.horizon, "effort": self.effort, "support": self.support}
+        return Choice(recommended(X, y, **given, lags=self.lags, base=self.base))

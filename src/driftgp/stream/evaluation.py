@@ -7,6 +7,7 @@ import numpy as np
 
 from driftgp.frames import Source
 from driftgp.predictions import Prediction
+from driftgp.stream.base import place_of
 from driftgp.stream.runtime import Block, Streams
 from driftgp.stream.scores import Scores, scores_of
 
@@ -20,6 +21,7 @@ def with_rows(
     keys: list[Any] | None,
 ) -> Prediction:
     """A prediction that knows its rows, so that `to_frame` and `scores` can show them beside it."""
+    place = place_of(streams.settings.base)
     seen = Seen(
         y=y if streams.outputs is not None else y[:, 0],
         wall=block.wall,
@@ -32,6 +34,7 @@ def with_rows(
         at=None if block.times is None else np.asarray(block.times.values, np.float64),
         dated=block.times is not None and block.times.kind == "times",
         key=streams.settings.key,
+        base=None if place is None else block.codes[:, place],
     )
     source = Source(None) if block.source is None else block.source
     whole: Any = made
@@ -54,12 +57,14 @@ class Seen:
     at: np.ndarray | None  # N, times as numbers
     dated: bool
     key: str | None  # name of the column of keys
+    base: np.ndarray | None = None  # N, a forecast from elsewhere
 
     def taken(self, rows: Any) -> "Seen":
         """The same for some of the rows."""
         some: dict[str, Any] = {
             name: None if value is None else value[rows]
-            for name, value in (("y", self.y), ("wall", self.wall), ("keys", self.keys), ("at", self.at))
+            for name in ("y", "wall", "keys", "at", "base")
+            for value in (getattr(self, name),)
         }
         flags = {name: value[rows] for name, value in self.flags.items()}
         same = {name: getattr(self, name) for name in ("level", "horizon", "table", "time", "dated", "key")}

@@ -19,6 +19,7 @@ SUMS = (
     "rows", "missing", "gaps", "late", "jump", "alarms",
     "scored", "inside", "square", "absolute", "width", "log_density", "crps", "total", "total_square",
     *(f"{kind}_{number}" for number in range(1 + MOST) for kind in ("square", "absolute")),
+    "square_base", "absolute_base",
 )  # fmt: skip
 _PLACE = {name: place for place, name in enumerate(SUMS)}
 LAST = 20_000  # rows scored by whose forecasts coverage is told apart
@@ -58,6 +59,7 @@ class Watched(NamedTuple):
     lines: np.ndarray
     times: Sequence[str] = ()  # as people write them
     inputs: np.ndarray | None = None  # N×C, values to be watched, if alarms are wanted
+    base: np.ndarray | None = None  # N, a forecast from elsewhere
 
 
 class Monitor:
@@ -157,6 +159,9 @@ class Monitor:
             terms[name] = of(np.where(np.isfinite(rows.y), rows.y, rows.prediction.mean))[here]
         for number, forecast in enumerate(naive.T):
             terms[f"square_{number}"], terms[f"absolute_{number}"] = (y - forecast) ** 2, np.abs(y - forecast)
+        if rows.base is not None:  # where it is missing, the last target stands in
+            base = np.where(np.isnan(rows.base[here]), naive[:, 0], rows.base[here])
+            terms["square_base"], terms["absolute_base"] = (y - base) ** 2, np.abs(y - base)
         for name, values in terms.items():
             np.add.at(self.sums[:, _PLACE[name]], which, values)
         if rows.dated:
@@ -227,6 +232,11 @@ class Monitor:
         counts = np.bincount(tenth, minlength=TENTHS), np.bincount(tenth, self.inside, minlength=TENTHS)
         return _shares(np.stack(counts, 1).astype(float))
 
+    def shares(self) -> tuple[dict[str, float], list[float | None]]:
+        """Coverage by hour of the day and by tenth of the forecasts, as JSON holds them."""
+        hours = {f"{hour:02d}": share for hour, (rows, share) in enumerate(self.by_hour().tolist()) if rows}
+        return hours, [share if rows else None for rows, share in self.by_tenth().tolist()]
+
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
@@ -278,9 +288,9 @@ def means(sums: dict[str, float], labels: Sequence[str]) -> dict[str, float]:
         "nlpd": -sums["log_density"] / n,
         "crps": sums["crps"] / n,
     }
-    for number in range(len(labels)):
-        found[f"rmse_{number}"] = math.sqrt(sums[f"square_{number}"] / n) if sums["scored"] else math.nan
-        found[f"mae_{number}"] = sums[f"absolute_{number}"] / n
+    for name in (*range(len(labels)), "base"):
+        found[f"rmse_{name}"] = math.sqrt(sums[f"square_{name}"] / n) if sums["scored"] else math.nan
+        found[f"mae_{name}"] = sums[f"absolute_{name}"] / n
     return found
 
 

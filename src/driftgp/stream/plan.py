@@ -67,6 +67,7 @@ class Plan(NamedTuple):
         """The columns of a stream that begins with this table."""
         beside = frozenset(name for name in (settings.target, settings.time, settings.key) if name is not None)
         there = [name for name in table.columns if name not in beside]
+        first = _checked_base(table, settings)
         asked = None if settings.features is None else (*settings.features, *settings.known)
         if asked is None and settings.target is not None:
             asked = settings.known
@@ -75,7 +76,7 @@ class Plan(NamedTuple):
                 raise ValueError(
                     f"features has {name!r}, but there is no such column: there are {listed(table.columns)}"
                 )
-        known = there if asked is None else list(dict.fromkeys(asked))
+        known = list(dict.fromkeys([*first, *(there if asked is None else asked)]))
         rest = [name for name in there if name not in known]
         if settings.target is None and rest:
             beside |= set(rest)
@@ -299,6 +300,21 @@ def _encoder(
 
 def _is_flag(label: str) -> bool:
     return label.strip().casefold() in YES | NO
+
+
+def _checked_base(table: Table, settings: Settings) -> list[str]:
+    """The column of a forecast from elsewhere, which is the first of all columns; none without."""
+    base = settings.base
+    if base is None:
+        return []
+    if not isinstance(base, str):
+        raise ValueError(f"base must be the name of a column, since rows have names; got {base!r}")
+    if base not in table.columns:
+        raise ValueError(f"base is {base!r}, but there is no such column: there are {listed(table.columns)}")
+    column = table.columns[base]
+    if column.kind != "numbers" and any(label is not None for label in _labels(column)):
+        raise ValueError(f"base must hold numbers; column {base!r} holds {column.kind}, such as {example(column)!r}")
+    return [base]
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------

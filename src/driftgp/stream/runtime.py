@@ -199,13 +199,16 @@ class Streams:
                 f"X must be a dict or a frame with the columns {', '.join(map(repr, self._plan.names))}: some of "
                 f"them hold text, which an array cannot"
             )
-        if self.settings.target is not None or self.settings.time is not None:
-            name = "target" if self.settings.target is not None else "time"
+        named = [name for name in ("target", "time", "base") if isinstance(getattr(self.settings, name), str)]
+        if named:
+            name = named[0]
             raise ValueError(
                 f"X must be a dict or a frame, since {name} names a column; got an array of shape {X.shape}"
             )
         width = None if self._plan is None else len(self._plan.names)
         X = checks.inputs("X", X, width, ndim=1 if X.ndim == 1 else 2, gaps=self.start.gaps)
+        if isinstance(self.settings.base, int) and self.settings.base >= X.shape[-1]:
+            raise ValueError(f"base must be the index of one of the {X.shape[-1]} inputs; got {self.settings.base}")
         single = X.ndim == 1
         X = X.reshape(-1, X.shape[-1])
         if self.settings.needs_dates:
@@ -227,6 +230,8 @@ class Streams:
             self.outputs = y.shape[-1] if y.ndim == len(rows) + 1 and y.shape[-1] > 0 else None
             if self.outputs is not None and self.settings.lags:
                 raise ValueError(f"lags are those of one target; got {self.outputs} outputs: take a stream for each")
+            if self.outputs is not None and self.settings.base is not None:
+                raise ValueError(f"base is that of one target; got {self.outputs} outputs: take a stream for each")
         shape = rows if self.outputs is None else (*rows, self.outputs)
         made = checks.targets("y", y, shape).reshape(N, self.P)
         self._warn_of_support(made)

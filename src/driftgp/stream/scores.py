@@ -1,5 +1,6 @@
 """What forecasts were worth: their errors beside those of naive forecasts, and how often their intervals held."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,9 @@ import numpy as np
 from driftgp.predictions import Prediction
 from driftgp.stream.monitor import Monitor, Watched, means
 from driftgp.wording import figure
+
+_ROWS = 30  # of a group, from which on a share of them says something
+_TENTHS = ("lowest tenth", *(f"tenth {n} of 10" for n in range(2, 10)), "highest tenth")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +27,9 @@ class Scores:
         level: of the intervals.
         coverage: share of targets in their interval.
         width: mean width of the intervals.
-        naive: RMSE and MAE of each naive forecast on the same rows, by what it is.
+        naive: RMSE and MAE of each naive forecast on the same rows, by what it is; with a base, its own as "base".
         by_hour: rows and coverage at each hour of the day, 24×2; None without dates.
-        by_decile: rows and coverage for each tenth of the forecasts, from the lowest on, 10×2.
+        by_decile: rows and coverage for each tenth of the forecasts, from the lowest on, 10×2; of the last 20 000 rows.
     """
 
     rows: int
@@ -44,7 +48,28 @@ class Scores:
         lines = [f"{'':<24}{'RMSE':>10}{'MAE':>10}", f"{'forecast':<24}{figure(self.rmse):>10}{figure(self.mae):>10}"]
         lines += [f"{name:<24}{figure(rmse):>10}{figure(mae):>10}" for name, (rmse, mae) in self.naive.items()]
         inside = f"{self.coverage:.1%} of {self.rows} targets in their {self.level:.0%} interval"
-        return "\n".join([*lines, f"{inside}; CRPS {figure(self.crps)}"])
+        lines.append(f"{inside}; CRPS {figure(self.crps)}")
+        return "\n".join([*lines, *(f"{name}: {text}" for name, text in given_the_row(self.by_hour, self.by_decile))])
+
+
+def given_the_row(by_hour: np.ndarray | None, by_tenth: np.ndarray) -> list[tuple[str, str]]:
+    """Coverage by hour of the day and by the size of the forecast, in words: where it is least, and where most.
+
+    >>> given_the_row(None, np.array([[40, 0.85], *8 * [[40, 0.95]], [40, 0.975]]))
+    [('By forecast', '85.0% (lowest tenth) to 97.5% (highest tenth)')]
+    """
+    hours = [f"{hour:02d}:00" for hour in range(24)]
+    groups = (("By hour", by_hour, hours), ("By forecast", by_tenth, _TENTHS))
+    return [(name, text) for name, shares, names in groups if (text := _extremes(shares, names))]
+
+
+def _extremes(shares: np.ndarray | None, names: Sequence[str]) -> str:
+    """The least share and the largest, of groups that have rows enough; nothing if fewer than two have."""
+    enough = np.flatnonzero(shares[:, 0] >= _ROWS) if shares is not None else np.zeros(0, int)
+    if shares is None or len(enough) < 2:
+        return ""
+    ends = (enough[np.argmin(shares[enough, 1])], enough[np.argmax(shares[enough, 1])])
+    return " to ".join(f"{shares[end, 1]:.1%} ({names[end]})" for end in ends)
 
 
 def scores_of(prediction: Prediction, seen: Any) -> Scores:
@@ -56,9 +81,13 @@ def scores_of(prediction: Prediction, seen: Any) -> Scores:
     monitor = Monitor(seen.horizon, densities=("log_density", "crps"))
     wall = seen.wall if seen.dated or seen.at is None else seen.at
     keys = [None] * N if seen.keys is None else seen.keys.tolist()
-    monitor.see(Watched(prediction, low, high, seen.y, wall, seen.dated, keys, seen.flags, np.arange(N)))
+    rows = Watched(prediction, low, high, seen.y, wall, seen.dated, keys, seen.flags, np.arange(N), base=seen.base)
+    monitor.see(rows)
     labels = monitor.labels
     found = means(monitor.in_all(), labels)
+    naive = {label: (found[f"rmse_{n}"], found[f"mae_{n}"]) for n, label in enumerate(labels)}
+    if seen.base is not None:
+        naive = {"base": (found["rmse_base"], found["mae_base"]), **naive}
     return Scores(
         rows=int(found["scored"]),
         rmse=found["rmse"],
@@ -68,7 +97,7 @@ def scores_of(prediction: Prediction, seen: Any) -> Scores:
         level=seen.level,
         coverage=found["coverage"],
         width=found["width"],
-        naive={label: (found[f"rmse_{n}"], found[f"mae_{n}"]) for n, label in enumerate(labels)},
+        naive=naive,
         by_hour=monitor.by_hour() if seen.dated else None,
         by_decile=monitor.by_tenth(),
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from driftgp import gate
 from driftgp.model import Layout
+from driftgp.stream import base
 from driftgp.stream.begin import FIRST, Choice
 from driftgp.stream.clock import Clock, in_steps
 from driftgp.stream.derived import Past
@@ -328,6 +329,7 @@ class Series:
         yield from self._replayed(choice, encoder, rows)
         self.categories = categories
         self.learned += len(rows)
+        self._warn_of_base(rows)
         if len(rows) < first:
             self.buffer = Buffer(first)
             self.buffer.extend(rows)
@@ -344,6 +346,8 @@ class Series:
         if self.buffer is None:
             return
         self.buffer.extend(rows)
+        if self.buffer.missing == 0 or self.buffer.count - len(rows) < base.LEAST <= self.buffer.count:
+            self._warn_of_base(self.buffer.rows)
         if self.buffer.missing == 0:
             kept = self.buffer.rows
             if self.owner.start.first:
@@ -421,6 +425,14 @@ class Series:
         nothing = [name for name, column in zip(names, raw.T, strict=False) if np.isnan(column).all()]
         if nothing and self.owner.outspoken:
             warnings.warn(f"X: {never_there(nothing, len(raw))}", UserWarning, stacklevel=2)
+
+    def _warn_of_base(self, rows: Rows) -> None:
+        """Say it if a forecast from elsewhere cannot be right."""
+        given = self.owner.settings.base
+        place = base.place_of(given)
+        if place is not None and self.owner.outspoken:
+            for text in base.doubts(given, rows.raw[:, place], rows.y[:, 0]):
+                warnings.warn(text, UserWarning, stacklevel=2)
 
     @property
     def _seat(self) -> Seat:

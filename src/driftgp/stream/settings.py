@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from driftgp import checks
 from driftgp.defaults import Effort, Support, check_effort
+from driftgp.stream.base import Base
 from driftgp.stream.calendar import CYCLES, check_holidays
 
 Missing = Literal["carry", "skip", "refuse"]
@@ -33,6 +34,7 @@ class Settings:
         horizon: rows from a forecast to the row whose target is the last one known.
         effort: of the default model.
         support: where targets can lie.
+        base: column that holds a forecast of the target from elsewhere, known with the row; its index in arrays.
         level: of the intervals that commands print.
         missing: what becomes of a row with a blank input: "carry" the last value, "skip" or "refuse" the row.
     """
@@ -49,6 +51,7 @@ class Settings:
     horizon: int = 1
     effort: Effort = "medium"
     support: Support = "auto"
+    base: Base = None
     level: float = 0.95
     missing: Missing = "carry"
 
@@ -88,6 +91,7 @@ def settings(**given: Any) -> Settings:
     horizon = _count("horizon", made.horizon, 1)
     for name in ("target", "time", "key"):
         _name(name, getattr(made, name))
+    _check_base(made)
     check_effort(made.effort)
     checks.choice("missing", made.missing, ("carry", "skip", "refuse"))
     checks.choice("others", made.others, ("late", "ignored"))
@@ -127,6 +131,17 @@ def promised(support: Support) -> tuple[float, float] | None:
         return None
     low, high = pair
     return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _check_base(made: Settings) -> None:
+    base = made.base
+    if isinstance(base, str):
+        _name("base", base)
+        for role in ("target", "time", "key"):
+            if base == getattr(made, role):
+                raise ValueError(f"base must not be {base!r}, which is the {role}: name the column of the forecast")
+    elif base is not None:
+        checks.whole("base", base, 0)
 
 
 def _check_level(value: Any) -> None:

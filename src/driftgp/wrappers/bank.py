@@ -265,6 +265,11 @@ class Bank(Model):
         for model in self.models:
             model.accept(inputs, outputs, rows)
 
+    def expect_units(self, state: BankState, units: Units) -> None:
+        """Tell every member."""
+        for model, member in self._each(state):
+            model.expect_units(member, units)
+
     def start(self, state: BankState, X: np.ndarray, y: np.ndarray) -> None:
         """Start every member on the batch."""
         state.weights[...] = self.prior

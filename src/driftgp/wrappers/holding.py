@@ -64,6 +64,10 @@ class Holding(Model):
         """Complete the held model's state."""
         self.model.complete(state.inner)
 
+    def expect_units(self, state: Any, units: Units) -> None:
+        """Tell the held model."""
+        self.model.expect_units(state.inner, units)
+
     def rescale(self, state: Any, units: Units) -> None:
         """Rescale the held model's state."""
         self.model.rescale(state.inner, units)

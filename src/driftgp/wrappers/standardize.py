@@ -141,6 +141,7 @@ class Standardize(Holding):
         state.weight[...], state.mean[...], state.variance[...] = recent
         state.centre[...], state.scale[...] = recent.mean, _spread(recent, _size(recent))
         units = _units(state, X.shape[1])
+        self.model.expect_units(state.inner, units)
         self.model.start(state.inner, units.inputs(Z[:, : X.shape[1]]), units.targets(Z[:, X.shape[1] :]))
 
     def forecast(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:

@@ -261,6 +261,9 @@ class Bank : public Node {
         return std::all_of(members.begin(), members.end(), [](const Member &m) { return m.node->rescales(); });
     }
 
+    void expect_units(double *state, const Units &units) const override {
+        for (const Member &m : members) m.node->expect_units(state + m.state, units);
+    }
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         std::copy(prior.begin(), prior.end(), state + weights);
         for (int64_t i = 0; i < rows; i++)

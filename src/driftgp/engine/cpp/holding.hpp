@@ -72,6 +72,7 @@ class Holding : public Node {
     bool inputs_there(const double *x) const { return fills_gaps() || all_finite(x, D); }
 
   public:
+    void expect_units(double *state, const Units &units) const override { held->expect_units(state + inner, units); }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         held->rescale(state + inner, units, memory);
     }

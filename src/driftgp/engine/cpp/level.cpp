@@ -24,6 +24,8 @@ std::unique_ptr<Node> make_node(const driftgp::Part &part, int D, int P) {
         case driftgp::WATCHED: return std::make_unique<Watched>(part, D, P);
         case driftgp::BANK: return std::make_unique<Bank>(part, D, P);
         case driftgp::GUARDED: return std::make_unique<Guarded>(part, D, P);
+        case driftgp::AROUND: return std::make_unique<Around>(part, D, P);
+        case driftgp::CREDIBLE: return std::make_unique<Credible>(part, D, P);
         case driftgp::BOUNDED: return std::make_unique<Bounded>(part, D, P);
         case driftgp::ANCHORED: return std::make_unique<Anchored>(part, D, P);
         case driftgp::LAGGED: return std::make_unique<Lagged>(part, D, P);

@@ -88,6 +88,8 @@ class Node {
     virtual void declare_forecast(Layout &forecast) = 0;
 
     // ---- the contract (see model.py); memory is the caller's, and is taken back to where it was (`Lease`)
+    // Says before `start` that samples will come in these units of the present ones.
+    virtual void expect_units(double *, const Units &) const {}
     virtual void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const = 0;
     virtual void forecast(const double *state, const double *x, double *made, Memory &memory) const = 0;
     // `known`: the forecast of this state at x, or nullptr

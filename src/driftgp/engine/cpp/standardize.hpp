@@ -132,6 +132,8 @@ class Standardize : public Moved {
             for (int d = 0; d < D; d++) Z[i * D + d] = in_units(state, d, X[i * D + d]);
             for (int p = 0; p < P; p++) targets[i * P + p] = in_units(state, D + p, y[i * P + p]);
         }
+        const double *from = state + centre, *size = state + scale;
+        held->expect_units(state + inner, Units{from, size, from + D, size + D});
         held->start(state + inner, Z, targets, rows, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {

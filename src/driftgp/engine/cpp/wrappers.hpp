@@ -3,9 +3,11 @@
 #pragma once
 
 #include "anchored.hpp"
+#include "around.hpp"
 #include "bank.hpp"
 #include "bounded.hpp"
 #include "calibrated.hpp"
+#include "credible.hpp"
 #include "gaps.hpp"
 #include "guarded.hpp"
 #include "lagged.hpp"
