@@ -164,7 +164,7 @@ class Calibrated(Holding):
         return CalibratedState(record, scale=scale, inner=self.model.view(record["inner"]))
 
     def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: reaches of each level and side, with g and without, what g is from, the held model's."""
+        """Layout of a forecast: reaches of each level and side with g and without, what g is from, the held one."""
         fields: list[Any] = [("reach", np.float64, (len(self.levels), self.sides, outputs))]
         if self.row_scale:
             fields += [
