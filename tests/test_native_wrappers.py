@@ -253,7 +253,7 @@ def test_calibration_judges_the_interval_that_was_issued():
         issued.append(single.predict(np.zeros(1)).copy())
     z = nominal_reach(0.8)
     step = 0.2 / (2.0 * z * pdf(z))
-    np.testing.assert_allclose(record["offset"].item(), step * (outside - 0.2 * 200), rtol=1e-9)
+    np.testing.assert_allclose(record["offset"][-1].item(), step * (outside - 0.2 * 200), rtol=1e-9)
 
 
 # ---- distributions ---------------------------------------------------------------------------------------------------

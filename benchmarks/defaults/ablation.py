@@ -12,23 +12,24 @@ from driftgp import AGP
 from driftgp.evaluate import mse, nlpd
 from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.model import Model
-from driftgp.wrappers import Bank
+from driftgp.wrappers import Bank, Calibrated
 
 MANY = 100  # fixed points from which a member is the large one
 
-Change = Callable[[Bank], Bank]
+Change = Callable[[Any], Model]
 
 
 def ablation(names: Iterable[str]) -> dict[str, Any]:
     """MSE and NLPD without each part, against the default: geometric mean and worst stream, mean difference."""
-    found: dict[str, list[tuple[float, float]]] = {change: [] for change in CHANGES}
+    changes = {name: (kind, change) for kind, changes in CHANGES.items() for name, change in changes.items()}
+    found: dict[str, list[tuple[float, float]]] = {change: [] for change in changes}
     for name in names:
         given = stream(name)
         X, y = given.X[:WARMUP], given.y[:WARMUP]
         model = default(X, y)
         before = None
-        for change, changed in CHANGES.items():
-            other = _within(model, changed)
+        for change, (kind, changed) in changes.items():
+            other = _within(model, kind, changed)
             run = follow_from(other, other.init(X, y), given, WARMUP)
             here = np.array([np.log(mse(run.prediction, run.y)), nlpd(run.prediction, run.y)])
             before = here if before is None else before
@@ -41,14 +42,18 @@ def _summary(values: np.ndarray) -> dict[str, float]:
     return {"mse": float(ratio), "worst": float(np.exp(values[:, 0].max())), "nlpd": float(rise)}
 
 
-def _within(model: Model, change: Change) -> Model:
-    """The same wrappers around another bank."""
-    if isinstance(model, Bank):
+def _within(model: Any, kind: type[Model], change: Change) -> Model:
+    """The same wrappers around a part that is changed."""
+    if isinstance(model, kind):
         return change(model)
-    other = object.__new__(type(model))
-    for name in model.__dataclass_fields__:  # type: ignore[attr-defined]
-        object.__setattr__(other, name, getattr(model, name))
-    object.__setattr__(other, "model", _within(model.model, change))  # type: ignore[attr-defined]
+    return _with(model, model=_within(model.model, kind, change))
+
+
+def _with(wrapper: Any, **settings: Any) -> Model:
+    """A wrapper with other settings."""
+    other: Model = object.__new__(type(wrapper))
+    for name in wrapper.__dataclass_fields__:
+        object.__setattr__(other, name, settings.get(name, getattr(wrapper, name)))
     return other
 
 
@@ -78,7 +83,7 @@ def _small(model: Model) -> bool:
     return isinstance(model, Anchored) and model.points < MANY
 
 
-CHANGES: dict[str, Change] = {
+_BANKS: dict[str, Change] = {
     "the default": lambda bank: bank,
     "without the AGP": _without(lambda model: isinstance(model, AGP)),
     "without the regression on many points": _without(_large),
@@ -90,4 +95,8 @@ CHANGES: dict[str, Change] = {
     "one memory of the many points": _large_with(forgetting=(0.9995,)),
     "hyperparameters from 1000 rows": _large_with(sample=1000),
     "all members alike at first": lambda bank: Bank(bank.models, corrected=bank.corrected),
+}
+CHANGES: dict[type[Model], dict[str, Change]] = {
+    Bank: _BANKS,
+    Calibrated: {"without a scale of the row": lambda model: _with(model, features=0)},
 }

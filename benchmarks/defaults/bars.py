@@ -173,4 +173,4 @@ def _costs(parts: dict[str, Any]) -> Iterator[Figure]:
             key = parts["bytes"][effort]["24"]
             for kind, size in key.items():
                 said = f"{effort} effort: KB per key, D = 24, {'in memory' if kind == 'memory' else kind}"
-                yield most(said, size / 1e3, 150.0 if effort == "low" else None)
+                yield most(said, size / 1e3, 175.0 if effort == "low" else None)

@@ -201,7 +201,7 @@ def small(inputs: int, *, low: bool = False) -> Anchored:
     """
     if not low:
         return Anchored(points=60, ring=500, sample=300, refresh=_NEVER)
-    many = inputs > _MANY_INPUTS  # a state of a low effort is to stay below 150 KB
+    many = inputs > _MANY_INPUTS  # a state of a low effort is to stay below 175 KB
     points, ring = (24, 285) if many else (40, 500)
     return Anchored(points=points, ring=ring, sample=200, forgetting=(0.9995, 0.99), refresh=_NEVER)
 

@@ -26,11 +26,14 @@ _LEAST_LOG = -7.0
 
 
 class CalibratedState(View):
-    """How far the held model's intervals have to reach, and its state."""
+    """How far the held model's intervals have to reach, and its state.
 
-    log_s2: np.ndarray = floats("J", "P")  # spread of the normal scores as each gain sees it
-    log_weights: np.ndarray = floats("J", "P")  # how well each of them has foretold the scores
-    offset: np.ndarray = floats("L", "S", "P")  # what each level (and side) needs besides, in log units
+    With a scale model there are two calibrations, K = 2: one as if g were 1, and the one of the law with g.
+    """
+
+    log_s2: np.ndarray = floats("K", "J", "P")  # spread of the normal scores as each gain sees it
+    log_weights: np.ndarray = floats("K", "J", "P")  # how well each of them has foretold the scores
+    offset: np.ndarray = floats("K", "L", "S", "P")  # what each level (and side) needs besides, in log units
     scale: Any = part()  # of the scale model, where there is one
     inner: Any = part()
 
@@ -145,7 +148,13 @@ class Calibrated(Holding):
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
-        sizes = {"J": len(self.gains), "L": len(self.levels), "S": self.sides, "P": outputs}
+        sizes = {
+            "K": 1 + bool(self.features),
+            "J": len(self.gains),
+            "L": len(self.levels),
+            "S": self.sides,
+            "P": outputs,
+        }
         scale = self.row_scale.dtype(inputs, outputs) if self.row_scale else None
         return CalibratedState.dtype(**sizes, scale=scale, inner=self.model.record_dtype(inputs, outputs))
 
@@ -155,10 +164,14 @@ class Calibrated(Holding):
         return CalibratedState(record, scale=scale, inner=self.model.view(record["inner"]))
 
     def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: the reach of each level and side, log g with what it is from, and the held model's."""
+        """Layout of a forecast: reaches of each level and side with g and without, what g is from, the held one."""
         fields: list[Any] = [("reach", np.float64, (len(self.levels), self.sides, outputs))]
         if self.row_scale:
-            fields += [("log_g", np.float64, (outputs,)), ("recent", np.float64, (2, outputs))]
+            fields += [
+                ("plain", *fields[0][1:]),
+                ("log_g", np.float64, (outputs,)),
+                ("recent", np.float64, (2, outputs)),
+            ]
         return forecasts.layout(outputs, *fields, ("inner", self.model.forecast_dtype(outputs)))
 
     def law(self, made: np.ndarray) -> Recalibrated:
@@ -178,7 +191,7 @@ class Calibrated(Holding):
 
     def facts(self, state: CalibratedState) -> dict[str, Any]:
         """By how much each interval is wider than the held model's own where g = 1, on average over outputs, sides."""
-        factors = np.mean(self._reach(state) / self._nominal(), (1, 2))
+        factors = np.mean(self._reach(state)[-1] / self._nominal(), (1, 2))
         named = {f"{100.0 * level:g} %": float(factor) for level, factor in zip(self.levels, factors, strict=True)}
         return self.model.facts(state.inner) | {"calibration": named}
 
@@ -195,29 +208,31 @@ class Calibrated(Holding):
         """Forecast of the held model, stretched."""
         held = self.model.forecast(state.inner, X)
         log_g = self._log_g(state, X, held)
-        reach = self._reach(state, log_g)  # L×S×N×P
-        first, second = moments(reach, self.levels)
+        plain, reach = self._reach(state)[0], self._reach_at(state, log_g)
+        first, second = moments(reach, self.levels)  # N×P
         spread_of_h = second - first**2
         made = forecasts.records(
-            self.forecast_dtype(reach.shape[-1]),
+            self.forecast_dtype(plain.shape[-1]),
             held["mean"] + np.sqrt(held["variance"]) * first,
             held["variance"] * spread_of_h,
             held["noise"] * spread_of_h,
         )
         made["reach"], made["inner"] = np.moveaxis(reach, 2, 0), held
         if self.row_scale:
-            made["log_g"], made["recent"] = log_g, state.scale.recent
+            made["plain"], made["log_g"], made["recent"] = plain, log_g, state.scale.recent
         return made
 
     def usual_std(self, made: np.ndarray) -> np.ndarray:
-        """Standard deviations with g = 1."""
-        std = np.sqrt(made["variance"])
-        return std * np.exp(-made["log_g"]) if self.row_scale else std
+        """Standard deviations as they were without g: so the scale model has no part in what is learned."""
+        if not self.row_scale:
+            return super().usual_std(made)
+        first, second = moments(np.moveaxis(made["plain"], 0, 2), self.levels)  # N×P
+        return np.sqrt(made["inner"]["variance"] * (second - first**2))
 
     def joint(self, state: CalibratedState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model, stretched as its variances are: the correlations stay."""
         log_g = self._log_g(state, X, self.model.forecast(state.inner, X))
-        first, second = moments(self._reach(state, log_g), self.levels)  # N×P
+        first, second = moments(self._reach_at(state, log_g), self.levels)  # N×P
         factor = np.sqrt(second - first**2).T
         return factor[:, :, None] * self.model.joint(state.inner, X) * factor[:, None, :]
 
@@ -226,19 +241,22 @@ class Calibrated(Holding):
     ) -> None:
         """See how far out the target was, then let the held model learn."""
         issued = self.forecast(state, x[None]) if forecast is None else forecast
-        known, reach, law = issued["inner"], issued["reach"][0], self.law(issued)  # as they were issued
+        known, law = issued["inner"], self.law(issued)  # as they were issued
         log_g = issued["log_g"][0] if self.row_scale else np.zeros(len(y))
+        reach = np.stack(
+            [issued[name][0] for name in (("plain", "reach") if self.row_scale else ("reach",))]
+        )  # K×L×S×P
         observed = np.isfinite(y) & (self.fills_gaps or np.isfinite(x).all())  # P
         z = np.where(observed, law.model.to_normal(np.where(observed, y, 0.0))[0], 0.0)  # P
         observed &= ~np.isnan(z)  # a forecast that is none
         z = np.where(observed, z, 0.0)
-        usual = z * np.exp(-log_g)
+        scores = np.stack([z, z * np.exp(-log_g)])[-len(reach) :, None]  # K×1×P
         memory = self.memory**elapsed
         returned = memory * state.log_weights + (1.0 - memory) * np.array(self.log_prior)[:, None]
-        log_weights = returned + np.where(observed, spread.log_likelihood(state.log_s2, usual), 0.0)  # J×P
-        excess = self._steps() * self._excess(reach, z)  # L×S×P
-        followed = np.maximum(spread.follow(state.log_s2, usual, np.array(self.gains)[:, None]), 2.0 * _LEAST_LOG)
-        state.log_weights[...] = log_weights - np.max(log_weights, 0)
+        log_weights = returned + np.where(observed, spread.log_likelihood(state.log_s2, scores), 0.0)  # K×J×P
+        excess = self._steps() * self._excess(reach, z)  # K×L×S×P
+        followed = np.maximum(spread.follow(state.log_s2, scores, np.array(self.gains)[:, None]), 2.0 * _LEAST_LOG)
+        state.log_weights[...] = log_weights - np.max(log_weights, 1, keepdims=True)
         state.log_s2[...] = np.where(observed, followed, state.log_s2)
         state.offset[...] = np.where(observed, np.maximum(state.offset + excess, _LEAST_LOG), state.offset)
         if self.row_scale:
@@ -266,16 +284,19 @@ class Calibrated(Holding):
             return np.zeros(held["mean"].shape)
         return self.row_scale.log_factor(state.scale, X, held)
 
-    def _reach(self, state: CalibratedState, log_g: np.ndarray | None = None) -> np.ndarray:
-        """c, in increasing order of the levels: L×S×P where g = 1, or L×S×N×P."""
-        log_s = 0.5 * np.sum(softmax(state.log_weights, 0) * state.log_s2, 0)  # P
+    def _reach(self, state: CalibratedState) -> np.ndarray:
+        """c with g = 1, in increasing order of the levels, K×L×S×P."""
+        log_s = 0.5 * np.sum(softmax(state.log_weights, 1) * state.log_s2, 1)  # K×P
         nominal = np.log(self._nominal())  # L×1×1
-        in_order = np.maximum.accumulate(log_s + state.offset + (1.0 - _LEAST_RATIO) * nominal)
-        reach = np.exp(in_order + _LEAST_RATIO * nominal)
-        return reach if log_g is None else reach[:, :, None] * np.exp(log_g)
+        in_order = np.maximum.accumulate(log_s[:, None, None] + state.offset + (1.0 - _LEAST_RATIO) * nominal, 1)
+        return np.exp(in_order + _LEAST_RATIO * nominal)
+
+    def _reach_at(self, state: CalibratedState, log_g: np.ndarray) -> np.ndarray:
+        """c of rows with factors g (N×P), L×S×N×P."""
+        return self._reach(state)[-1][:, :, None] * np.exp(log_g)
 
     def _excess(self, reach: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """[outside] − nominal share outside, of each level and side, L×S×P."""
+        """[outside] − nominal share outside, of each level and side, K×L×S×P."""
         share = 1.0 - np.array(self.levels)[:, None, None]
         if self.symmetric:
             return (np.abs(z) > reach) - share

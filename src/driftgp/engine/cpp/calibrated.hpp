@@ -20,11 +20,14 @@ class Calibrated : public Holding {
     std::vector<double> nominal, log_nominal, steps, mass, linear, square;
     double tail = 0.0, tail_first = 0.0, tail_second = 0.0;  // t, ∫ e^(u/t − 1) φ and ∫ e^(2u/t − 2) φ from t on
     size_t log_s2 = 0, log_weights = 0, offset = 0;
-    size_t told_reach = 0, told_log_g = 0, told_recent = 0;  // in a forecast
+    size_t told_reach = 0, told_plain = 0, told_log_g = 0, told_recent = 0;  // in a forecast
     int features = 0;                                        // 0: no scale model, g = 1
     RowScale row_scale;
 
     size_t at(size_t level, int side, int p) const { return (level * sides + side) * P + p; }
+    int calibrations() const { return features ? 2 : 1; }  // as if g were 1, and with g
+    size_t spreads() const { return gains.size() * P; }    // numbers of a calibration, and those of its offsets
+    size_t reaches() const { return levels.size() * sides * P; }
 
     void prepare() {
         double z = 0.0;  // where a line begins
@@ -47,23 +50,23 @@ class Calibrated : public Holding {
         square.push_back(area + from * normal_pdf(from) - to * normal_pdf(to));
     }
 
-    // c of each level and side, in increasing order of the levels, L×S×P.
-    void find_reach(const double *state, const double *log_g, double *reach) const {
-        size_t J = gains.size();
+    // c of each level and side by one of the calibrations, in increasing order of the levels, L×S×P.
+    void find_reach(const double *state, int which, const double *log_g, double *reach) const {
+        size_t J = gains.size(), at_spreads = which * spreads(), at_offsets = offset + which * reaches();
         for (int p = 0; p < P; p++) {
-            const double *logs = state + log_weights + p, *spreads = state + log_s2 + p;
+            const double *logs = state + log_weights + at_spreads + p, *spread = state + log_s2 + at_spreads + p;
             double top = -INFINITE, total = 0.0, sum = 0.0;
             for (size_t j = 0; j < J; j++) top = std::max(top, logs[j * P]);
             for (size_t j = 0; j < J; j++) {
                 double share = std::exp(logs[j * P] - top);
-                total += share, sum += share * spreads[j * P];
+                total += share, sum += share * spread[j * P];
             }
             double log_s = 0.5 * sum / total, g = log_g ? std::exp(log_g[p]) : 1.0;
             for (int side = 0; side < sides; side++) {
                 double so_far = -INFINITE;
                 for (size_t l = 0; l < levels.size(); l++) {
                     so_far = std::max(so_far,
-                                      log_s + state[offset + at(l, side, p)] + (1.0 - LEAST_RATIO) * log_nominal[l]);
+                                      log_s + state[at_offsets + at(l, side, p)] + (1.0 - LEAST_RATIO) * log_nominal[l]);
                     reach[at(l, side, p)] = std::exp(so_far + LEAST_RATIO * log_nominal[l]) * g;
                 }
             }
@@ -81,6 +84,15 @@ class Calibrated : public Holding {
             second += height * height * mass[l] + 2.0 * height * slope * linear[l] + slope * slope * square[l];
             z = next_z, c = next_c;
         }
+    }
+    // Variance of h, and its mean.
+    double factor(const double *reach, int p, double &first) const {
+        double second = 0.0, below = 0.0;
+        first = 0.0;
+        add_moments(reach, sides - 1, p, first, second);
+        if (sides == 2) add_moments(reach, 0, p, below, second), first -= below;
+        else first = 0.0, second *= 2.0;
+        return second - first * first;
     }
     // h(t) of one side, where the tail begins.
     double tail_height(const double *reach, int side, int p) const {
@@ -137,28 +149,34 @@ class Calibrated : public Holding {
     }
 
     void declare(Layout &state) override {
-        size_t start = state.size, J = gains.size();
-        log_s2 = state.floats("log_s2", J * P) - start, log_weights = state.floats("log_weights", J * P) - start;
-        offset = state.floats("offset", levels.size() * sides * P) - start;
+        size_t start = state.size;
+        int K = calibrations();
+        log_s2 = state.floats("log_s2", K * spreads()) - start;
+        log_weights = state.floats("log_weights", K * spreads()) - start;
+        offset = state.floats("offset", K * reaches()) - start;
         if (features) state.part("scale", [&] { row_scale.declare(state, start, features, D, P); });
         declare_held(state, start);
     }
     void declare_forecast(Layout &forecast) override {
         size_t start = forecast.size;
         for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        told_reach = forecast.floats("reach", levels.size() * sides * P) - start;
-        if (features)
+        told_reach = forecast.floats("reach", reaches()) - start;
+        if (features) {
+            told_plain = forecast.floats("plain", reaches()) - start;
             told_log_g = forecast.floats("log_g", P) - start, told_recent = forecast.floats("recent", 2 * P) - start;
+        }
         declare_held_forecast(forecast, start);
     }
     bool normal() const override { return false; }
     double usual_std(const double *made, int p) const override {
-        return std::sqrt(made[P + p]) * (features ? std::exp(-made[told_log_g + p]) : 1.0);
+        double moved;
+        return std::sqrt(made[forecast_inner + P + p] * factor(made + (features ? told_plain : told_reach), p, moved));
     }
 
     // The held node's word is taken for its intervals.
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
-        for (size_t j = 0; j < gains.size(); j++) std::fill_n(state + log_weights + j * P, P, log_prior[j]);
+        for (size_t j = 0; j < calibrations() * gains.size(); j++)
+            std::fill_n(state + log_weights + j * P, P, log_prior[j % gains.size()]);
         if (features) row_scale.start(state, X, y, rows, memory);
         held->start(state + inner, X, y, rows, memory);
     }
@@ -168,16 +186,13 @@ class Calibrated : public Holding {
         if (features) {
             row_scale.log_factor(state, x, said, log_g, memory);
             std::copy_n(row_scale.late(state), 2 * P, made + told_recent);
+            find_reach(state, 0, nullptr, made + told_plain);
         }
-        find_reach(state, log_g, reach);
+        find_reach(state, calibrations() - 1, log_g, reach);
         for (int p = 0; p < P; p++) {
-            double first = 0.0, second = 0.0, below = 0.0;
-            add_moments(reach, sides - 1, p, first, second);
-            if (sides == 2) add_moments(reach, 0, p, below, second), first -= below;
-            else first = 0.0, second *= 2.0;
-            double factor = second - first * first;
-            made[p] = said[p] + std::sqrt(said[P + p]) * first;
-            made[P + p] = factor * said[P + p], made[2 * P + p] = factor * said[2 * P + p];
+            double moved, by = factor(reach, p, moved);
+            made[p] = said[p] + std::sqrt(said[P + p]) * moved;
+            made[P + p] = by * said[P + p], made[2 * P + p] = by * said[2 * P + p];
         }
     }
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
@@ -187,7 +202,7 @@ class Calibrated : public Holding {
             double *issued = memory.take(forecast_inner + told);
             forecast(state, x, issued, memory), known = issued;
         }
-        const double *said = known + forecast_inner, *reach = known + told_reach;
+        const double *said = known + forecast_inner;
         const double *log_g = features ? known + told_log_g : nullptr;
         double *scores = memory.take(P), keep = std::pow(memory_rate, elapsed);
         bool there = inputs_there(x);
@@ -196,16 +211,19 @@ class Calibrated : public Holding {
             double z = observed ? held->to_normal(said, p, y[p]) : 0.0;
             observed &= !std::isnan(z);  // a forecast that is none
             scores[p] = observed ? std::fabs(unstretched(known, p, z)) : std::nan("");
-            follow_spread(state, p, log_g ? z * std::exp(-log_g[p]) : z, observed, keep);
-            if (observed) control(state, p, z, reach);
+            for (int which = 0; which < calibrations(); which++) {
+                bool scaled = which == 1, plain = features && !scaled;
+                follow_spread(state, which, p, scaled ? z * std::exp(-log_g[p]) : z, observed, keep);
+                if (observed) control(state, which, p, z, known + (plain ? told_plain : told_reach));
+            }
         }
         if (features) row_scale.learn(state, x, said, known + told_recent, scores, log_g, elapsed, memory);
         held->learn(state + inner, x, y, elapsed, said, memory);
     }
     void check(const double *state) const override {
-        refuse_unless(all_finite(state + log_s2, gains.size() * P), "log_s2", "finite");
-        refuse_unless(all_finite(state + log_weights, gains.size() * P), "log_weights", "finite");
-        refuse_unless(all_finite(state + offset, levels.size() * sides * P), "offset", "finite");
+        refuse_unless(all_finite(state + log_s2, calibrations() * spreads()), "log_s2", "finite");
+        refuse_unless(all_finite(state + log_weights, calibrations() * spreads()), "log_weights", "finite");
+        refuse_unless(all_finite(state + offset, calibrations() * reaches()), "offset", "finite");
         if (features) row_scale.check(state);
         Holding::check(state);
     }
@@ -234,10 +252,11 @@ class Calibrated : public Holding {
 
   private:
     // Trackers of the spread of the scores, and how well each has foretold this one.
-    void follow_spread(double *state, int p, double z, bool observed, double keep) const {
-        double *logs = state + log_weights + p, *spreads = state + log_s2 + p, top = -INFINITE;
+    void follow_spread(double *state, int which, int p, double z, bool observed, double keep) const {
+        size_t first = which * spreads() + p;
+        double *logs = state + log_weights + first, *spread_of = state + log_s2 + first, top = -INFINITE;
         for (size_t j = 0; j < gains.size(); j++) {
-            double &weight = logs[j * P], &spread = spreads[j * P];
+            double &weight = logs[j * P], &spread = spread_of[j * P];
             weight = keep * weight + (1.0 - keep) * log_prior[j];
             if (observed) {
                 double squared = z * z * std::exp(-spread);
@@ -250,12 +269,12 @@ class Calibrated : public Holding {
         for (size_t j = 0; j < gains.size(); j++) logs[j * P] -= top;
     }
     // Moves each level by whether the target was outside of its interval.
-    void control(double *state, int p, double z, const double *reach) const {
+    void control(double *state, int which, int p, double z, const double *reach) const {
         for (size_t l = 0; l < levels.size(); l++)
             for (int side = 0; side < sides; side++) {
                 double distance = sides == 1 ? std::fabs(z) : side == 0 ? -z : z;
                 double outside = distance > reach[at(l, side, p)] ? 1.0 : 0.0;
-                double &more = state[offset + at(l, side, p)];
+                double &more = state[offset + which * reaches() + at(l, side, p)];
                 more = std::max(more + steps[l] * (outside - (1.0 - levels[l]) / sides), LEAST_LOG);
             }
     }
