@@ -77,6 +77,7 @@ CATALOGUE: dict[str, Entry] = {
     "Guarded": Entry(lambda: Guarded(FastAGP(kernel=SE(0.5), **SMALL)), forgets=False),
     "Bounded": Entry(lambda: Bounded(FastAGP(kernel=SE(0.5), **SMALL), low=-0.5, slack=0.01)),
     "Bounded by a guess": Entry(lambda: Bounded(bank(), low=-2.0, high=3.5, leak=0.01), forgets=False),
+    "Bounded, by roots": Entry(lambda: Bounded(bank(), low=-2.0, leak=0.01, root=0.5, lags=[0]), forgets=False),
     "Watched": Entry(lambda: Watched(FastAGP(kernel=SE(0.5), **SMALL))),
     # what these hold is judged by what it said before the time of the sample had passed
     "Bank": Entry(bank, forgets=False),

@@ -11,13 +11,14 @@ from driftgp import AGP
 from driftgp.contract import Units
 from driftgp.members import LastKMean
 from driftgp.predictions import Bounded as Law
-from driftgp.predictions import Gaussian, Mixture, bounded
+from driftgp.predictions import Gaussian, Mixture, Root, Rooted, bounded
 from driftgp.settings_json import plain, rebuilt
 from driftgp.wrappers import Bounded, Calibrated, Standardize
 
 NONE = np.inf
 NORMAL = Gaussian(np.array([1.0]), np.array([4.0]), np.array([2.0]))
 MIXTURE = Mixture(*(np.array([[a], [b]]) for a, b in ((0.3, 0.7), (-1.0, 2.0), (1.0, 4.0), (0.5, 1.0))))
+ROOTED = Rooted(MIXTURE.scaled(0.3, 0.5), *(np.array([v]) for v in (-1.0, 0.25, 0.7)))
 LAWS = {
     "low": (NORMAL, 0.0, NONE, 0.0, 0.0),
     "high": (NORMAL, -NONE, 2.0, 0.0, 0.0),
@@ -25,6 +26,10 @@ LAWS = {
     "slack": (MIXTURE, 0.0, 3.0, 0.5, 0.0),
     "leak": (MIXTURE, 0.0, 3.0, 0.5, 0.05),
     "leak, mean outside": (NORMAL, 6.0, NONE, 0.0, 0.05),
+    "root": (ROOTED, -1.0, NONE, 0.0, 0.0),
+    "root, slack": (ROOTED, -1.0, NONE, 0.8, 0.0),
+    "root, leak": (ROOTED, -1.0, 40.0, 0.3, 0.05),
+    "root that is refuted": (ROOTED, -NONE, NONE, 0.3, 0.05),
     "mean far outside": (NORMAL, 40.0, NONE, 0.0, 0.0),
     "mean far above a narrow interval": (NORMAL, -60.0, -59.5, 0.0, 0.0),
 }
@@ -176,6 +181,42 @@ def test_scores_at_the_bounds_and_beyond_are_finite():
     assert p.log_prob(-0.1) == -np.inf
 
 
+def test_a_root_is_undone_wherever_the_value_lies():
+    """Also below the base, and where a target is tiny next to the offset."""
+    root = Root(np.array([2.0, 0.0]), np.array([0.3, 0.0]))
+    y = np.array([-1e30, -7.0, 1.9999, 2.0, 2.0 + 1e-12, 2.3, 900.0, 1e30, np.inf, -np.inf])[:, None]
+    np.testing.assert_allclose(root.back(root.of(y)), np.broadcast_to(y, (10, 2)), rtol=1e-14)
+    assert np.all(np.diff(root.of(y[:-2]), axis=0) > 0.0)
+    assert np.isnan(root.of(np.nan)).all()
+    step = 1e-6
+    at = np.array([[-3.0], [2.5], [40.0]])
+    slope = (root.of(at + step) - root.of(at - step)) / (2.0 * step)
+    np.testing.assert_allclose(np.exp(root.log_slope(at)), slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mean", [-9.0, -1.0, -0.1, 0.0, 0.4, 2.0, 30.0])
+def test_moments_of_what_has_a_normal_root(mean):
+    """The mean is exact, the variance nearly, and neither loses digits where the spread is small."""
+    root = Root(np.array([3.0]), np.array([0.5]))
+    for std in (1.0, 1e-5):
+        z = np.linspace(-10.0, 10.0, 20_001)
+        y = root.back(mean + std * z)
+        weights = stats.norm.pdf(z) * 1e-3
+        exact = np.sum(weights * y)
+        middle, above, variance = root.moments(np.array([mean]), np.array([std**2]))
+        np.testing.assert_allclose(middle + above, exact, rtol=1e-6)
+        np.testing.assert_allclose(variance, np.sum(weights * (y - exact) ** 2), rtol=0.01)
+
+
+def test_a_rooted_law_in_other_units():
+    y = np.array([[-1.5], [0.0], [8.0]])
+    p = Law(ROOTED, *(np.array([v]) for v in (-1.0, NONE, 0.5, 0.01)))
+    scaled = p.scaled(1e6, -4.0)
+    np.testing.assert_allclose(scaled.to_normal(1e6 * y - 4.0), p.to_normal(y), rtol=1e-9)
+    np.testing.assert_allclose([scaled.mean, scaled.std], [1e6 * p.mean - 4.0, 1e6 * p.std], rtol=1e-9)
+    np.testing.assert_allclose(scaled.crps(1e6 * y - 4.0), 1e6 * p.crps(y), rtol=1e-6)
+
+
 def test_other_units_and_some_of_the_rows():
     two = Gaussian(np.ones((3, 2)), np.full((3, 2), 4.0), np.ones((3, 2)))
     p = Law(two, *(np.array(v) for v in ([0.0, -NONE], [2.0, NONE], 0.1, 0.01)))
@@ -260,16 +301,82 @@ class TestBounded:
         )
         np.testing.assert_allclose(4.0 * after.mean + 2.0, before.mean, rtol=1e-9)
 
-    def test_the_covariance_has_the_variances_on_its_diagonal(self):
-        model = Bounded(agp(), low=0.0)
+    @pytest.mark.parametrize("root", [0.0, 0.4])
+    def test_the_covariance_has_the_variances_on_its_diagonal(self, root):
+        model = Bounded(agp(), low=0.0, root=root)
         state = model.init(X[:60], Y[:60])
         covariance = model.covariance(state, X[:6])
         np.testing.assert_allclose(np.diag(covariance), model.predict(state, X[:6]).variance, rtol=1e-9)
         assert np.linalg.eigvalsh(covariance).min() > 0.0
 
+    # ---- roots
+
+    def test_the_held_model_sees_roots_of_targets_and_of_their_lags(self):
+        lag, y = np.column_stack([X[1:], Y[:-1]]), Y[1:]
+        root = Root(np.array([0.0]), np.array([0.4]))
+        model, held = Bounded(agp(), low=0.0, root=0.4, lags=[1]), agp()
+        seen, targets = np.column_stack([X[1:], root.of(Y[:-1])]), root.of(y)
+        state = model.update(model.init(lag[:60], y[:60]), lag[60:], y[60:])
+        plain_state = held.update(held.init(seen[:60], targets[:60]), seen[60:], targets[60:])
+        assert state.inner.record.tobytes() == plain_state.record.tobytes()
+        ours, theirs = model.predict(state, lag), held.predict(plain_state, seen)
+        np.testing.assert_allclose(ours.law.model.quantile(0.8), root.back(theirs.quantile(0.8)), rtol=1e-10)
+        np.testing.assert_allclose(ours.mean, ours.law.mean, rtol=1e-10)
+        np.testing.assert_allclose(ours.variance, ours.law.variance, rtol=1e-10)
+
+    def test_means_of_a_skewed_target_are_without_bias(self):
+        """The mean root squared lies below the mean."""
+        rng = np.random.default_rng(3)
+        y = rng.gamma(1.0, 5.0, 3000)
+        model = Bounded(Standardize(LastKMean(k=20), adapt=1.0), low=0.0, slack=5.0, root=0.5)
+        state = model.init(np.zeros((200, 1)), y[:200])
+        means, medians = [], []
+        for some in np.split(y[200:], 28):
+            state = model.update(state, np.zeros((100, 1)), some)
+            prediction = model.predict(state, [[0.0]])
+            means.append(prediction.mean[0])
+            medians.append(prediction.law.model.quantile(0.5)[0])
+        assert np.mean(medians) < 4.5
+        assert abs(np.mean(means[8:]) - 5.0) < 0.4
+
+    def test_targets_below_the_bound_are_learned_and_many_of_them_end_the_roots(self):
+        model = Bounded(Standardize(LastKMean(k=5), adapt=1.0), low=0.0, slack=1.0, leak=0.01, root=0.3, lags=[0])
+        rng = np.random.default_rng(5)
+        y = rng.gamma(2.0, 1.0, 100)
+        state = model.init(y[:-1, None], y[1:])
+        state = model.update(state, [2.0], -0.5)
+        assert state.offset[0] > 0.0, "one such target says little"
+        assert model.predict(state, [[-0.5]]).interval(0.95)[0][0] < 0.0
+        assert np.isfinite(model.predict(state, [[-0.5]]).log_prob(-3.0))
+        state = model.update(state, np.full((60, 1), -4.0), rng.normal(-4.0, 0.1, 60))
+        assert state.offset.tolist() == state.lag_offset.tolist() == [0.0]
+        assert abs(model.predict(state, [[-4.0]]).mean[0] + 4.0) < 0.2
+
+    def test_roots_follow_a_change_of_units(self):
+        model = Bounded(LastKMean(k=3, noise=0.3), low=0.0, slack=0.5, root=0.4, lags=[0])
+        state = model.init(X[:10], Y[:10])
+        before = model.predict(state, X[:1])
+        changed = state.copy()
+        model.rescale(changed.view, Units(np.array([0.1]), np.array([3.0]), np.array([2.0]), np.array([4.0])))
+        after = model.predict(changed, (X[:1] - 0.1) / 3.0)
+        np.testing.assert_allclose(
+            4.0 * np.array(after.interval(0.9)) + 2.0, before.interval(0.9), rtol=1e-9, atol=1e-12
+        )
+        np.testing.assert_allclose([4.0 * after.mean + 2.0, 4.0 * after.std], [before.mean, before.std], rtol=1e-9)
+
+    def test_a_jump_of_the_level_moves_the_roots(self):
+        model = Bounded(Standardize(LastKMean(k=5), adapt=1.0), low=0.0, root=0.5)
+        state = model.init(np.zeros((40, 1)), RNG.gamma(50.0, 0.2, 40))
+        moved = state.copy()
+        model.move_level(moved.view, np.array([90.0]))
+        before, after = (model.predict(one, [[0.0]]).mean[0] for one in (state, moved))
+        assert abs(after - before - 90.0) < 5.0
+
 
 def test_settings_survive_json():
-    model = Bounded(agp(), low=(0.0, None), high=(None, 3.0), slack=0.5, leak=(0.0, 0.01))
+    model = Bounded(
+        agp(), low=(0.0, None), high=(None, 3.0), slack=0.5, leak=(0.0, 0.01), root=(0.5, 0.0), lags=[(1, 0)]
+    )
     assert plain(rebuilt(plain(model))) == plain(model)
     assert rebuilt(plain(model)).low == (0.0, None)
 
@@ -284,6 +391,9 @@ def test_settings_survive_json():
         ({"slack": -1.0}, r"slack must lie in \[0, inf\); got -1.0"),
         ({"leak": 1.0}, r"leak must lie in \[0, 1\]; got 1.0"),
         ({"low": (0.0, 0.0), "slack": (1.0, 1.0, 1.0)}, "one per output each; got .*'slack': 3"),
+        ({"root": -1.0}, r"root must lie in \[0, inf\); got -1.0"),
+        ({"low": None, "high": 1.0, "root": 0.5}, "root must be 0 where there is no low bound"),
+        ({"lags": [0.5]}, "lags must be a whole number"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
@@ -294,6 +404,11 @@ def test_bad_settings_are_refused(settings, message):
 def test_bounds_for_another_number_of_outputs_are_refused():
     with pytest.raises(ValueError, match="low must have one number, or one for each of 1 outputs; got 2"):
         Bounded(agp(), low=(0.0, 1.0)).init(X, Y)
+
+
+def test_lags_among_other_inputs_are_refused():
+    with pytest.raises(ValueError, match="lags must be among 1 inputs, of 1 outputs; got input 3 of output 0"):
+        Bounded(agp(), root=0.5, lags=[3]).init(X, Y)
 
 
 def test_a_target_that_is_missing_has_no_score_and_no_warning():

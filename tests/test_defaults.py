@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftgp import AGP, defaults
+from driftgp import AGP, Online, defaults
+from driftgp.evaluate import prequential
 from driftgp.members import Anchored, Lagged, Persistence
-from driftgp.wrappers import Bank, Calibrated, Gaps, Guarded, Standardize, Within
+from driftgp.wrappers import Bank, Bounded, Calibrated, Gaps, Guarded, Standardize, Within
 
 RNG = np.random.default_rng(5)
 
@@ -97,6 +98,75 @@ def test_intervals_of_counts_do_not_go_below_0(support):
     model = defaults.recommended(X[:200], y[:200], effort="low", support=support)
     low, _ = model.predict(model.init(X[:200], y[:200]), X[200:]).interval(0.95)
     assert low.min() == 0.0
+
+
+def sales(seed: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Amounts with a season, and as inputs the season and two lags."""
+    rng = np.random.default_rng(seed)
+    wave = np.sin(np.arange(rows + 7) / 4.0)
+    y = rng.gamma(2.0, np.exp(wave))
+    return np.column_stack([wave[7:], y[6:-1], y[:-7]]), y[7:]
+
+
+def bounded(model: Any) -> Bounded:
+    while not isinstance(model, Bounded):
+        model = model.model
+    return model
+
+
+def test_amounts_and_their_lags_are_seen_as_roots():
+    X, y = sales(0, 400)
+    chosen = bounded(defaults.recommended(X, y, effort="low"))
+    assert chosen.root[0] > 0.0
+    assert chosen.lags == ((1, 0), (2, 0))
+    holes = X.copy()
+    holes[::9, 1] = np.nan
+    assert bounded(defaults.recommended(holes, y, effort="low")).lags == chosen.lags
+    assert bounded(defaults.recommended(X[:, :1], y, effort="low", lags=[-1])).lags == ((0, 0),)
+
+
+def test_targets_far_from_a_given_bound_are_seen_as_they_are():
+    X, y = sales(0, 400)
+    assert bounded(defaults.recommended(X, y + 1e3, effort="low", support="positive")).root == (0.0,)
+    assert bounded(defaults.recommended(X, y + 1e3, effort="low", support=(1e3, None))).root[0] > 0.0
+    assert bounded(defaults.recommended(X, y, effort="low", support=(0.0, 1e3))).root == (0.0,)
+
+
+@pytest.mark.parametrize("unit", [1e6, 1e-6])
+def test_amounts_in_other_units_have_the_same_forecasts(unit):
+    X, y = sales(1, 300)
+    factors = np.array([1.0, unit, unit])
+    means = []
+    for columns, targets in ((X, y), (X * factors, unit * y)):
+        model = defaults.recommended(columns[:200], targets[:200], effort="low")
+        run = prequential(model, model.init(columns[:200], targets[:200]), columns[200:], targets[200:])
+        means.append(np.concatenate([run.prediction.mean, *run.prediction.interval(0.95)]))
+    np.testing.assert_allclose(means[1], unit * means[0], rtol=1e-3, atol=1e-3 * unit)
+
+
+@pytest.mark.parametrize("support", ["auto", "positive"])
+def test_targets_below_a_bound_that_was_wrong_are_covered_as_without_it(support):
+    X, y = sales(2, 1000)
+    y[400:] -= 4.0
+    X[401:, 1] -= 4.0
+    X[407:, 2] -= 4.0
+    found = {}
+    for name in (support, "real"):
+        model = defaults.recommended(X[:300], y[:300], effort="low", support=name)
+        p = prequential(model, model.init(X[:300], y[:300]), X[300:], y[300:]).prediction.rows(slice(200, None))
+        low, high = p.interval(0.95)
+        found[name] = np.mean((low <= y[500:]) & (y[500:] <= high)), np.mean(p.crps(y[500:]))
+    assert found[support][0] > 0.92
+    assert found[support][1] < 1.05 * found["real"][1]
+
+
+def test_a_target_beyond_a_promised_bound_is_named_once():
+    X, y = sales(3, 60)
+    stream = Online(effort="low", support="positive")
+    stream.update(X[:50], y[:50])
+    with pytest.warns(UserWarning, match="support is 'positive', but a target is -2: .*Correct the target"):
+        stream.update(X[50], -2.0)
+    stream.update(X[51], -3.0)
 
 
 def test_a_support_that_is_none_is_refused():

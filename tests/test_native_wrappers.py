@@ -70,6 +70,10 @@ MODELS: dict[str, Callable[[], Any]] = {
     "bounded": lambda: Bounded(agp(), low=-0.3, slack=0.05),
     "bounded on both sides": lambda: Bounded(LastKMean(k=2), low=-0.5, high=0.6, leak=1e-3),
     "bounded by a guess": lambda: Bounded(Bank([agp(), LastKMean(k=2)]), low=-0.9, high=1.1, slack=0.3, leak=0.02),
+    "bounded roots": lambda: Calibrated(Bounded(agp(), low=-3.0, slack=0.1, root=0.4, lags=[0])),
+    "bounded roots that end": lambda: Bounded(Bank([agp(), LastKMean(k=2)]), low=-0.2, leak=0.02, root=0.1, lags=[0]),
+    "roots within units": lambda: Standardize(Bounded(agp(), low=-4.0, slack=0.1, root=0.7, lags=[0]), adapt=0.97),
+    "guarded roots": lambda: Guarded(Bounded(Standardize(agp(), adapt=0.95), low=-3.0, root=0.2), reach=1.5),
     "bounds beyond units": lambda: Calibrated(Bounded(Standardize(Within(agp()), adapt=0.97), low=6.99, high=7.02)),
     "bounds within units": lambda: Standardize(Bounded(agp(), low=-1.0, slack=0.1), adapt=0.97),
     "watched": lambda: Watched(agp(), Monitor(lags=3, forgetting=0.9)),
@@ -393,7 +397,7 @@ def normal_model(rng: np.random.Generator, depth: int) -> Any:
 
 def any_model(rng: np.random.Generator, depth: int) -> Any:
     """Wrappers around a bank or a single model."""
-    kind = rng.integers(9) if depth > 0 else 0
+    kind = rng.integers(10) if depth > 0 else 0
     if kind == 0:
         count = int(rng.integers(1, 4))
         return Bank([normal_model(rng, 1) for _ in range(count)], corrected=range(int(rng.integers(0, count + 1))))
@@ -408,6 +412,7 @@ def any_model(rng: np.random.Generator, depth: int) -> Any:
         Calibrated(held, symmetric=bool(rng.integers(2)), rate=0.02),
         Guarded(held, reach=float(rng.uniform(2.0, 6.0))),
         Bounded(held, low=-1.0, slack=float(rng.uniform(0.0, 0.5)), leak=float(rng.choice([0.0, 0.01]))),
+        Bounded(held, low=-2.0, slack=0.1, leak=0.01, root=float(rng.uniform(0.1, 1.0)), lags=[0]),
     )[kind - 2]
 
 

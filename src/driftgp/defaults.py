@@ -142,7 +142,9 @@ def _roots(X: np.ndarray, y: np.ndarray, low: _Bounds, high: _Bounds, known: Seq
 
     Targets far from a bound that was given stay as they are: their roots would be hardly different, and no better.
     """
-    columns = y.reshape(len(y), -1).T if y.size else np.zeros((len(low), 0))
+    if not y.size:
+        return {}
+    columns = y.reshape(len(y), -1).T
     offsets = [
         root_offset(column - least) if least is not None and most is None and _amounts(column - least) else 0.0
         for column, least, most in zip(columns, low, high, strict=True)

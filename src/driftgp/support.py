@@ -19,7 +19,7 @@ _LARGE, _SKEWED = 200.0, 0.5
 # A gamma law whose mean is two standard deviations has this skewness.
 _POSITIVE_SKEW = 1.0
 # Offset of roots, as a share of the mean, and of a count.
-_ROOT_OFFSET, _ANSCOMBE = 0.1, 0.375
+_ROOT_OFFSET, _ANSCOMBE = 0.15, 0.375
 # Rows of a stretch in which an input is compared with the targets before, how many of them have to tell whether it is
 # one, and the share of these that have to agree. Where fewer values than this are targets at all, it is none.
 _STRETCH, _FEWEST_ALIKE, _ALIKE, _KNOWN = 50, 20, 0.75, 0.1
@@ -72,7 +72,7 @@ def support(y: Any) -> Support:
 
 
 def root_offset(values: np.ndarray) -> float:
-    """Offset c for roots √(y + c) of amounts that are 0 or more: a tenth of their mean, and 3/8 of a count.
+    """Offset c for roots √(y + c) of amounts that are 0 or more: 15 % of their mean, and at least 3/8 of a count.
 
     With 3/8 the root of a Poisson count has nearly the same variance at all rates that are not small (Anscombe 1948).
 
