@@ -104,7 +104,7 @@ class Online:
             effort: of the default model: "low", "medium" or "high" (see `recommended`).
             support: of its targets: "auto", "real", "positive" or (low, high).
             level: of the intervals in `to_frame` and `scores`.
-            missing: rows with a blank input: "carry" the last value forward, "skip" them, or "refuse" them.
+            missing: rows with a blank input: fill it in ("carry"), "skip" them, or "refuse" them.
             half_life: refused: the default learns how fast to forget, and a model has a setting for it.
         """
         if state is not None and not isinstance(model, Model):

@@ -34,7 +34,7 @@ class Settings:
         effort: of the default model.
         support: where targets can lie.
         level: of the intervals that commands print.
-        missing: what becomes of a row with a blank input: "carry" the last value, "skip" or "refuse" the row.
+        missing: what becomes of a row with a blank input: fill it in ("carry"), "skip" or "refuse" the row.
     """
 
     target: str | None = None
