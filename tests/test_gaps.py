@@ -1,24 +1,21 @@
-"""Gaps in the inputs: what stands in, what is counted, and what is never made up."""
-
-from typing import Any
+"""Missing inputs: what stands in, how much wider the law is, what is learned, and what must stay as it was."""
 
 import numpy as np
 import pytest
 
-from driftgp import FastAGP, Online, prequential
-from driftgp.kernels import SE
-from driftgp.wrappers import Gaps, Standardize
+from driftgp import FastAGP, Online, prequential, recommended
+from driftgp.kernels import SE, Linear
+from driftgp.members import Lagged
+from driftgp.wrappers import Gaps, Standardize, Within
 
 HELD = FastAGP(kernel=SE(1.0), inducing=3, window=6, warmup_iterations=0)
 MODEL = Gaps(HELD)
+LINEAR = Gaps(Lagged(lags=0, forgetting=(0.9995,)))
 RNG = np.random.default_rng(1)
 X, Y = RNG.normal(size=(12, 2)), RNG.normal(size=12)
 GAPPY = X.copy()
 GAPPY[[2, 3, 9], 0] = np.nan
 GAPPY[9, 1] = np.nan
-FILLED = X.copy()
-FILLED[2:4, 0] = X[1, 0]
-FILLED[9] = X[8]
 
 
 def bits(state):
@@ -26,55 +23,190 @@ def bits(state):
     return state.record.tobytes()
 
 
-def test_a_gap_is_as_if_the_input_had_not_changed():
-    state = MODEL.update(MODEL.init(X[:0], Y[:0]), GAPPY, Y)
-    assert bits(state.inner) == bits(HELD.update(HELD.init(X[:0], Y[:0]), FILLED, Y))
-    assert state.filled.tolist() == [3, 1]
+def line(rows, share, seed=0):
+    """y = 2a + b + noise 0.1, with a share of a missing; X, y, which rows have the gap, and X without gaps."""
+    rng = np.random.default_rng(seed)
+    full = rng.normal(size=(rows, 2))
+    y = full @ [2.0, 1.0] + 0.1 * rng.normal(size=rows)
+    gap = rng.random(rows) < share
+    made = full.copy()
+    made[gap, 0] = np.nan
+    return made, y, gap, full
 
 
-def test_the_gaps_of_a_batch_are_filled_from_above():
-    state = MODEL.init(GAPPY, Y)
-    assert bits(state.inner) == bits(HELD.init(FILLED, Y))
-    assert state.filled.tolist() == [3, 1]
+def rmse(error):
+    return float(np.sqrt(np.mean(error**2)))
 
 
-def test_a_forecast_takes_the_last_value_too_and_counts_nothing():
-    state = MODEL.update(MODEL.init(X[:0], Y[:0]), X, Y)
-    gap = MODEL.predict(state, np.array([[np.nan, 0.5]]))
-    assert gap.mean == MODEL.predict(state, np.array([[X[-1, 0], 0.5]])).mean
-    run = prequential(MODEL, state, GAPPY, Y)
-    assert np.all(np.isfinite(run.prediction.mean))
+# ---- nothing changes where nothing is missing ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch", [0, 5, 9])
-def test_an_input_that_comes_late_is_as_if_it_had_had_its_first_value_before(batch):
-    """The held model sees distances from that value, and so may a shift of all of them be no difference to it."""
-    late, known = X + np.array([0.0, 100.0]), X + np.array([0.0, 100.0])
-    late[:7, 1], known[:7, 1] = np.nan, known[7, 1]
-    made = prequential(MODEL, MODEL.init(late[:batch], Y[:batch]), late[batch:], Y[batch:])
-    shifted = known - [0.0, known[7, 1]]
-    expected = prequential(HELD, HELD.init(shifted[:batch], Y[:batch]), shifted[batch:], Y[batch:])
-    np.testing.assert_array_equal(made.prediction.mean, expected.prediction.mean)
-    assert bits(made.state.inner) == bits(expected.state)
-    assert made.state.origin.tolist() == [0.0, known[7, 1]]
+@pytest.mark.parametrize("batch", [0, 6])
+def test_without_gaps_the_wrapper_is_as_if_it_were_not_there(batch):
+    made = prequential(MODEL, MODEL.init(X[:batch], Y[:batch]), X[batch:], Y[batch:])
+    alone = prequential(HELD, HELD.init(X[:batch], Y[:batch]), X[batch:], Y[batch:])
+    assert bits(made.state.inner) == bits(alone.state)
+    assert made.prediction.mean.tobytes() == alone.prediction.mean.tobytes()
+    assert made.prediction.interval(0.9)[0].tobytes() == alone.prediction.interval(0.9)[0].tobytes()
+
+
+# ---- what stands in --------------------------------------------------------------------------------------------------
+
+
+def filled(stream, row):
+    """What stands in for the gaps of a row after a stream of inputs."""
+    state = LINEAR.init(stream, np.zeros(len(stream)))
+    return LINEAR._fill(state, np.array(row))
+
+
+def test_a_slow_input_stays_near_its_last_value_and_the_doubt_grows_with_the_gap():
+    walk = np.zeros((500, 1))
+    for i, step in enumerate(np.random.default_rng(2).normal(size=499)):
+        walk[i + 1] = 0.99 * walk[i] + 0.1 * step
+    state = LINEAR.init(walk, np.zeros(500))
+    doubts = []
+    for _ in range(20):
+        x, covariance, _ = LINEAR._fill(state, np.array([np.nan]))
+        doubts.append(covariance[0, 0])
+        state = LINEAR.update(state, [np.nan], 0.0)
+    assert 0.5 < x[0] / walk[-1, 0] < 1.0
+    assert np.all(np.diff(doubts) > 0.0)
+    assert 0.005 < doubts[0] < 0.03
+
+
+def test_noise_goes_to_its_mean():
+    x = filled(3.0 + np.random.default_rng(3).normal(size=(800, 1)), [np.nan]).x
+    assert abs(x[0] - 3.0) < 0.2
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_what_the_other_inputs_determine_is_found_however_often_it_was_missing(share):
+    rng = np.random.default_rng(4)
+    a = rng.normal(size=1500)
+    stream = np.stack([a, 5.0 - 2.0 * a + 0.1 * rng.normal(size=1500), rng.normal(size=1500)], 1)
+    stream[rng.random(1500) < share, 0] = np.nan
+    stream[rng.random(1500) < share, 1] = np.nan
+    stream[0, 0] = np.nan  # so that covariances are counted
+    x, covariance, _ = filled(stream, [1.0, np.nan, 0.0])
+    assert x[1] == pytest.approx(3.0, abs=0.1)
+    assert 0.01 < covariance[1, 1] < 0.08  # of 4, with what few rows leave open
+
+
+def test_an_input_that_comes_late_is_as_if_it_had_had_its_first_value_before():
+    model = Standardize(MODEL, adapt=0.9)
+    late = X + np.array([0.0, 100.0])
+    late[:7, 1] = np.nan
+    state = model.update(model.init(X[:0], Y[:0]), late[:8], Y[:8])
+    window = state.inner.inner.window.X
+    assert len(set(window[:, 1])) == 1  # no jump from a made-up value
 
 
 def test_an_input_that_never_comes_costs_nothing():
-    """It used to keep every row from being learned."""
-    never, without = X.copy(), X.copy()
-    never[:, 1], without[:, 1] = np.nan, 0.0
+    never = X.copy()
+    never[:, 1] = np.nan
+    without = np.where(np.isnan(never), 0.0, never)
     assert bits(MODEL.init(never, Y).inner) == bits(HELD.init(without, Y))
     online = Online(MODEL)
     online.update(never, Y)
     assert bits(online.state.inner) == bits(HELD.update(HELD.init(X[:0], Y[:0]), without, Y))
 
 
-def test_a_late_input_that_is_far_out_stays_finite():
-    wild = np.array([[np.nan, 1.0], [-1.7e308, 1.0], [1.7e308, 1.0]])
-    state = Gaps(Standardize(HELD, adapt=1.0)).init(X[:0], Y[:0])
-    state = state.model.update(state, wild, Y[:3])
-    assert np.isfinite(state.last).all()
-    assert np.isfinite(state.model.predict(state, wild).mean).all()
+def test_wild_inputs_and_targets_stay_finite():
+    wild = np.array([[np.nan, 1.0], [-1.7e308, 1.0], [1.7e308, np.nan], [np.nan, np.nan]])
+    for model in (MODEL, Standardize(MODEL, adapt=1.0)):
+        state = model.update(model.init(X[:0], Y[:0]), wild, [1e300, -1e300, 0.0, 1.0])
+        assert np.isfinite(model.predict(state, wild).mean).all()
+        model.check(state)
+
+
+# ---- what it costs ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [0, 500])
+def test_complete_rows_are_as_good_as_without_gaps_and_rows_with_a_gap_are_wide(batch):
+    X, y, gap, full = line(3000, 0.2)
+    model = recommended(X[:500], y[:500], effort="low")
+    made, alone = (prequential(model, model.init(x[:batch], y[:batch]), x[batch:], y[batch:]) for x in (X, full))
+    here = np.arange(batch, 3000) >= 700
+    error, other = y[batch:] - made.prediction.mean, y[batch:] - alone.prediction.mean
+    low, high = made.prediction.interval(0.95)
+    inside = (low <= y[batch:]) & (y[batch:] <= high)
+    complete, gaps = here & ~gap[batch:], here & gap[batch:]
+    assert rmse(error[complete]) < 1.03 * rmse(other[complete])
+    assert np.mean((high - low)[complete]) < 0.5
+    assert rmse(error[gaps]) < 1.03 * 2.0
+    assert 0.93 < np.mean(inside[complete]) < 0.97
+    assert 0.92 < np.mean(inside[gaps]) < 0.98
+
+
+def test_a_row_without_any_input_is_about_as_uncertain_as_the_targets_are():
+    X, y, _, _ = line(1000, 0.0)
+    state = LINEAR.init(X, y)
+    nothing = LINEAR.predict(state, [[np.nan, np.nan]])
+    assert float(nothing.variance[0]) == pytest.approx(np.var(y), rel=0.2)
+
+
+def test_what_a_gap_itself_says_moves_the_mean():
+    X, y, gap, _ = line(1500, 0.2)
+    y = y + 3.0 * gap
+    state = LINEAR.update(LINEAR.init(X[:0], y[:0]), X, y)
+    means = LINEAR.predict(state, [[0.0, 0.0], [np.nan, 0.0]]).mean
+    assert means[0] == pytest.approx(0.0, abs=0.1)
+    assert means[1] == pytest.approx(3.0, abs=0.6)
+
+
+def test_a_row_that_says_little_is_not_learned_from_but_its_target_is_known():
+    held = Lagged(lags=1)
+    model = Gaps(held)
+    X, y, _, _ = line(300, 0.0)
+    state = model.init(X, y)
+    after = model.update(state, [np.nan, 0.0], 5.0)
+    assert after.inner.rows == state.inner.rows
+    assert after.inner.last[0, 0] == 5.0
+
+
+def test_a_gap_that_does_not_matter_keeps_no_row_from_being_learned():
+    X, y, _, _ = line(600, 0.0)
+    X = np.concatenate([X, RNG.normal(size=(600, 1))], 1)
+    X[::2, 2] = np.nan
+    state = LINEAR.update(LINEAR.init(X[:0], y[:0]), X, y)
+    assert state.inner.rows > 550
+
+
+def test_learning_goes_on_where_every_row_has_a_gap_from_some_row_on():
+    X, y, _, _ = line(1500, 0.0)
+    X[500:, 0] = np.nan
+    state = LINEAR.update(LINEAR.init(X[:0], y[:0]), X, y)
+    later = LINEAR.update(state, X[-100:], y[-100:])
+    assert later.inner.rows == state.inner.rows + 100
+
+
+def test_inputs_that_had_gaps_are_named_with_what_they_cost():
+    X, y, _, _ = line(600, 0.2)
+    model = Standardize(Gaps(Within(Lagged(lags=0))), adapt=0.999)
+    state = model.update(model.init(X[:0], y[:0]), X, y)
+    (gap,) = model.summary(state)["gaps"]
+    assert gap["input"] == 0
+    assert gap["rows"] == int(np.isnan(X[:, 0]).sum())
+    assert gap["wider"] > 5.0
+    assert "input 0 was missing in" in str(model.summary(state))
+    assert "gaps" not in model.summary(model.init(X[:0], y[:0]))
+
+
+# ---- units, bad input ------------------------------------------------------------------------------------------------
+
+
+def test_all_that_is_known_of_inputs_follows_their_units():
+    """The same stream in units that change by a million on the way: what stands in is the same."""
+    X, y, _, _ = line(300, 0.1)
+    model = Standardize(Gaps(FastAGP(kernel=Linear(), inducing=3, window=20, warmup_iterations=0)), adapt=0.9)
+    factors = np.geomspace(1.0, 1e6, 300)[:, None]
+    state = model.update(model.init(X[:0], y[:0]), X * factors, y)
+    assert state.renewals > 3
+    previous = state.inner.previous * state.scale[:2] + state.centre[:2]
+    seen = ~np.isnan(X[-1])
+    np.testing.assert_allclose(previous[seen], (X * factors)[-1][seen])
+    assert np.all(state.inner.variance < 10.0)
 
 
 def test_without_the_wrapper_a_gap_is_refused_and_the_remedy_named():
@@ -84,9 +216,7 @@ def test_without_the_wrapper_a_gap_is_refused_and_the_remedy_named():
         lambda: HELD.predict(state, GAPPY),
         lambda: HELD.init(GAPPY, Y),
     ):
-        with pytest.raises(
-            ValueError, match=r"must be finite \(fill gaps first, or let the Gaps wrapper do it\)"
-        ):
+        with pytest.raises(ValueError, match=r"must be finite \(fill gaps first, or let the Gaps wrapper do it\)"):
             call()
 
 
@@ -96,27 +226,9 @@ def test_an_infinite_input_is_refused_all_the_same():
         MODEL.update(state, np.array([1.0, np.inf]), 1.0)
 
 
-def test_works_inside_and_outside_of_standardising_and_sample_by_sample():
-    models: list[Any] = [Standardize(MODEL, adapt=1.0), Gaps(Standardize(HELD, adapt=1.0))]
-    for model in models:
-        online = Online(model, model.init(X[:0], Y[:0]))
-        for x, y in zip(GAPPY, Y, strict=True):
-            assert np.isfinite(online.predict(x).mean)
-            online.update(x, y)
-        state = online.state
-        carried = state if isinstance(model, Gaps) else state.inner
-        assert carried.filled.tolist() == [3, 1]
-
-
-def test_what_is_carried_changes_its_units_with_the_rest():
-    """Inside `Standardize` the last value is kept in its units, and has to follow them."""
-    model = Standardize(MODEL, adapt=0.5)
-    state = model.update(model.init(X[:0], Y[:0]), X * np.geomspace(1.0, 1e6, 12)[:, None], Y)
-    assert state.renewals > 3
-    last = state.inner.last * state.scale[:2] + state.centre[:2]
-    np.testing.assert_allclose(last, 1e6 * X[-1])
-    late = X * np.geomspace(1.0, 1e6, 12)[:, None]
-    late[:4, 1] = np.nan
-    state = model.update(model.init(X[:0], Y[:0]), late, Y)
-    last = (state.inner.last + state.inner.origin) * state.scale[:2] + state.centre[:2]
-    np.testing.assert_allclose(last, 1e6 * X[-1])
+def test_many_inputs_are_filled_by_their_own_past_alone():
+    wide = np.random.default_rng(5).normal(size=(60, 70))
+    wide[30:, 3] = np.nan
+    state = LINEAR.update(LINEAR.init(wide[:0], np.zeros(0)), wide, wide[:, 0])
+    assert state.T.size == 0
+    assert np.isfinite(LINEAR.predict(state, wide[-1:]).mean).all()

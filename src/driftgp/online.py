@@ -108,7 +108,7 @@ class Online:
             base: column that holds a forecast of the target from elsewhere, a vendor's or another model's, known with
                 its row; the index of the input where rows are arrays. It is corrected, and gets intervals that hold.
             level: of the intervals in `to_frame` and `scores`.
-            missing: rows with a blank input: "carry" the last value forward, "skip" them, or "refuse" them.
+            missing: rows with a blank input: fill it in ("carry"), "skip" them, or "refuse" them.
             half_life: refused: the default learns how fast to forget, and a model has a setting for it.
         """
         if state is not None and not isinstance(model, Model):

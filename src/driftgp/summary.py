@@ -13,7 +13,8 @@ class Summary(dict[str, Any]):
 
     `members` has one entry for each member of a bank: its `weight` in the mixture, its `memory` in samples (one number,
     or one for each voice) and the `relevance` of each input, as a share of the largest. `calibration` has the factor by
-    which each interval is wider than the model's own.
+    which each interval is wider than the model's own. `gaps` has an entry for each input that was missing at times: its
+    number, in how many rows, in which share of late, and the factor by which the model's own intervals were wider.
     """
 
     def __str__(self) -> str:
@@ -26,6 +27,11 @@ class Summary(dict[str, Any]):
         if "calibration" in self:
             factors = ", ".join(f"{level} × {factor:.2f}" for level, factor in self["calibration"].items())
             lines.append(f"intervals against the model's own: {factors}")
+        lines += [
+            f"input {gap['input']} was missing in {gap['rows']} rows, {100.0 * gap['share']:.0f} % of late: "
+            f"intervals × {gap['wider']:.2f} there"
+            for gap in self.get("gaps", [])
+        ]
         return "\n".join(lines)
 
 

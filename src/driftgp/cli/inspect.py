@@ -210,6 +210,12 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
     wild = {name: count for name, count in about.get("limited", {}).items() if count}
     if wild:
         page.add("What to look at", ("Inputs", f"wild values were limited: {_counts(wild)}"))
+    for gap in learned.get("gaps", []):
+        gap["input"] = names[gap["input"]]
+        said = (
+            f"{gap['input']} was missing in {gap['rows']} rows; intervals were {gap['wider']:.2f} times as wide there"
+        )
+        page.add("What to look at", ("Gaps", said))
 
 
 def _importance(shares: dict[str, float]) -> str:

@@ -120,7 +120,7 @@ def run(
     missing: Annotated[
         str | None,
         typer.Option(
-            help="Blank inputs: carry the last value, skip or refuse the row.",
+            help="Blank inputs: carry on with them filled in, skip or refuse the row.",
             show_default="carry",
             rich_help_panel=INPUTS,
         ),

@@ -36,7 +36,7 @@ class Settings:
         support: where targets can lie.
         base: column that holds a forecast of the target from elsewhere, known with the row; its index in arrays.
         level: of the intervals that commands print.
-        missing: what becomes of a row with a blank input: "carry" the last value, "skip" or "refuse" the row.
+        missing: what becomes of a row with a blank input: fill it in ("carry"), "skip" or "refuse" the row.
     """
 
     target: str | None = None

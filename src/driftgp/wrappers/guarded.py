@@ -36,6 +36,8 @@ _USELESS = 2.0
 _ABRUPT, _LASTING, _MOST = 50.0, 4.0, 0.6
 # It starts anew at most so often among the last 1000 samples: into a stretch of nonsense, and out of it again.
 _OFTEN = 2
+# A row with a gap is part of no trial, unless the input has been missing for so many samples: the gap explains it.
+_ABSENT = 100
 # By this share the usual size of an error goes up or down with one error.
 _PACE = 0.02
 # The usual size of an error is no smaller than this, so that its square is a number.
@@ -58,6 +60,7 @@ class GuardedState(View):
     x: np.ndarray = floats("D")  # the last inputs
     run: np.ndarray = wholes("D")  # samples for which each of them has had this value, 0 before the first
     run_before: np.ndarray = wholes("D")  # and had the one before
+    absent: np.ndarray = wholes("D")  # samples for which each of them has been missing
     held: np.ndarray = wholes("P")  # absurd targets running, up to the last one; negative for those below
     first: int = whole()  # samples of those below that are the first of the stream, 0 once there were more
     X: np.ndarray = floats(SUSPECT, "D")  # the samples since then, or the first ones
@@ -236,7 +239,7 @@ class Guarded(Holding):
         assert known is not None  # noqa: S101 (a forecast has that part)
         self._note_inputs(state, x, y)
         complete = bool(np.isfinite(y).all())
-        if complete and state.seen == state.first < SUSPECT and np.isfinite(x).all():
+        if complete and state.seen == state.first < SUSPECT and self._inputs_there(x):
             self._begin(state, x, y, elapsed, known)
             return
         if complete:
@@ -254,7 +257,7 @@ class Guarded(Holding):
         state.seen += complete
         if moved:
             state.suspect = 0
-        elif complete and sane and np.isfinite(x).all() and np.isfinite(now["mean"][0]).all():
+        elif complete and sane and self._inputs_there(x) and np.isfinite(now["mean"][0]).all():
             self._judge(state, x, given, now["mean"][0])
 
     # ---- absurd targets ----------------------------------------------------------------------------------------------
@@ -288,6 +291,10 @@ class Guarded(Holding):
         running = np.where(np.sign(state.held) == side, state.held, 0) + side
         state.held[...] = np.where(np.isfinite(y), np.where(out, running, 0), state.held)
         return np.where(out & (np.abs(state.held) < plausible.confirming(distance)), np.nan, y)
+
+    def _inputs_there(self, x: np.ndarray) -> bool:
+        """Whether a sample can be judged by its inputs."""
+        return self.fills_gaps or bool(np.isfinite(x).all())
 
     # ---- lone targets, and jumps of the level ------------------------------------------------------------------------
 
@@ -355,6 +362,8 @@ class Guarded(Holding):
         state.run_before[...] = np.where(other, state.run, state.run_before)
         state.run[...] = np.where(other, 1, state.run + same)
         state.x[...] = np.where(here, x, state.x)
+        if np.isfinite(y).all():
+            state.absent[...] = np.where(np.isfinite(x), 0, state.absent + 1)
 
     # ---- a past that no longer applies -------------------------------------------------------------------------------
 
@@ -365,6 +374,8 @@ class Guarded(Holding):
         large = np.any(error > _LARGE * state.usual) and state.seen > _FIRST and not self._switched(state)
         pace = np.exp(max(_PACE, 1.0 / state.seen) * np.sign(error - state.usual))
         state.usual[...] = np.where(state.usual > 0.0, np.clip(state.usual * pace, _SMALLEST, LARGEST), error)
+        if np.any(np.isnan(x) & (state.absent < _ABSENT)):
+            return
         if state.suspect < 2 and not large:
             state.suspect = 0
             return
@@ -411,13 +422,14 @@ class Guarded(Holding):
         counts = (state.seen, state.last, state.moves, state.moved, state.returned, state.restarts)
         if min(*counts, state.guarded.min(), state.anew.min()) < 0:
             raise ValueError("seen, guarded, last, moves, moved, returned, restarts and anew must not be negative")
-        if min(state.run.min(initial=0), state.run_before.min(initial=0)) < 0 or not np.isfinite(state.x).all():
-            raise ValueError("run and run_before must not be negative, and x must be finite")
+        runs = np.concatenate([state.run, state.run_before, state.absent])
+        if runs.min(initial=0) < 0 or not np.isfinite(state.x).all():
+            raise ValueError("run, run_before and absent must not be negative, and x must be finite")
         plausible.check(state.span)
         if not (0 <= state.suspect < SUSPECT and 0 <= state.first <= min(SUSPECT, state.seen)):
             raise ValueError(f"suspect and first must lie in [0, {SUSPECT}]; got {state.suspect} and {state.first}")
-        if not (np.isfinite(state.X).all() and np.all(np.abs([state.y, state.error]) <= LARGEST)):
-            raise ValueError("X, y and error must be finite")
+        if np.isinf(state.X).any() or not np.all(np.abs([state.y, state.error]) <= LARGEST):
+            raise ValueError("X, y and error must be finite, but for gaps in X")
         if not np.all(np.abs([state.error_beyond, state.step]) <= LARGEST):
             raise ValueError(f"error_beyond and step must be finite; got {state.error_beyond} and {state.step}")
         if not np.all((state.usual >= 0.0) & (state.usual <= LARGEST)):

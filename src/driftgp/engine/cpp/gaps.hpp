@@ -8,10 +8,10 @@
 namespace DRIFTGP_LEVEL {
 
 class Gaps : public Moved {
-    static constexpr int MOST_INPUTS = 64;  // as in gaps.py
+    static constexpr int MOST_INPUTS = 64, FEW = 10;  // as in gaps.py
     static constexpr double MEMORY = 1000.0, SOON = 3.0, BEFORE = 60.0, RIDGE = 2.0, FARTHEST = 5.0, FIRST = 10.0;
     static constexpr double WILD = 16.0, RATIO = 5.0, LEAST = 1e-3, MOST_SHARE = 4.0, PACE = 0.02, EFFECT_PACE = 0.01;
-    static constexpr double SHRUNK = 10.0, WORTH = 0.5, CURIOUS = 0.01, RATIO_PACE = 0.01, TRUST_PACE = 0.02;
+    static constexpr double SHRUNK = 10.0, WORTH = 0.5, CURIOUS = 0.1, RATIO_PACE = 0.01, TRUST_PACE = 0.02;
     static constexpr double SHARE_PACE = 0.01, SLOPE_RIDGE = 0.05, SMALLEST = 1e-300, LARGEST = 1e40;
     int K = 0;  // inputs whose covariances are counted: all, or none
     size_t previous = 0, doubt = 0, age = 0, count = 0, mean = 0, variance = 0, echo = 0, joint = 0, S = 0, T = 0;
@@ -171,18 +171,18 @@ class Gaps : public Moved {
         if (R) solve(R, ld, g);
         for (int d = 0; d < D; d++) g[d] /= units[d];
     }
-    // h of inputs that are missing: by the slopes where no error has told yet.
+    // h of inputs that are missing: by the slopes where few errors have told yet.
     void changes(const double *state, const bool *missing, double *h, Memory &memory) const {
         Lease lease(memory);
         std::copy_n(state + change, size_t(D) * P, h);
         bool told_all = true;
-        for (int d = 0; d < D; d++) told_all &= !missing[d] || whole(state, judged + d) > 0;
+        for (int d = 0; d < D; d++) told_all &= !missing[d] || whole(state, judged + d) >= FEW;
         if (told_all) return;
         double *g = memory.take(padded(D));
         for (int p = 0; p < P; p++) {
             slopes(state, p, g, memory);
             for (int d = 0; d < D; d++)
-                if (whole(state, judged + d) == 0)
+                if (whole(state, judged + d) < FEW)
                     h[size_t(d) * P + p] = std::copysign(std::max(std::fabs(g[d]), share_of(state, LEAST, d, p)), g[d]);
         }
     }

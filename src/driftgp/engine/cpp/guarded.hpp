@@ -9,7 +9,7 @@
 namespace DRIFTGP_LEVEL {
 
 class Guarded : public Holding {
-    static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100, STEADY = 5;  // as in guarded.py
+    static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100, STEADY = 5, ABSENT = 100;  // as in guarded.py
     static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
     static constexpr double PACE = 0.02, LARGEST = 1e40, SMALLEST = 1e-140;
@@ -19,7 +19,7 @@ class Guarded : public Holding {
     size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;
     size_t step = 0, moved = 0, returned = 0;
     Span span;
-    size_t last_x = 0, run = 0, run_before = 0;
+    size_t last_x = 0, run = 0, run_before = 0, absent = 0;
     size_t held_back = 0, first = 0, X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0, anew = 0;
     size_t held_size = 0;
     size_t told_stretch = 0, told_scale = 0, told_shift = 0;  // in a forecast
@@ -48,6 +48,7 @@ class Guarded : public Holding {
     void note_inputs(double *state, const double *x, const double *target) const {
         if (!all_finite(target, P)) return;
         for (int d = 0; d < D; d++) {
+            whole(state, absent + d) = std::isfinite(x[d]) ? 0 : whole(state, absent + d) + 1;
             if (!std::isfinite(x[d])) continue;
             Whole &length = whole(state, run + d);
             if (length > 0 && x[d] == state[last_x + d]) length++;
@@ -199,6 +200,8 @@ class Guarded : public Holding {
             double sign = now[p] > size ? 1.0 : now[p] < size ? -1.0 : 0.0;
             size = size > 0.0 ? std::min(std::max(size * std::exp(pace * sign), SMALLEST), LARGEST) : now[p];
         }
+        for (int d = 0; d < D; d++)  // a gap explains the error of its row, unless it lasts
+            if (std::isnan(sample[d]) && whole(state, absent + d) < ABSENT) return;
         Whole &count = whole(state, suspect);
         if (count < 2 && !large) {
             count = 0;
@@ -240,7 +243,7 @@ class Guarded : public Holding {
         returned = state.wholes("returned") - start;
         span.declare(state, start, P);
         last_x = state.floats("x", D) - start, run = state.wholes("run", D) - start;
-        run_before = state.wholes("run_before", D) - start;
+        run_before = state.wholes("run_before", D) - start, absent = state.wholes("absent", D) - start;
         held_back = state.wholes("held", P) - start, first = state.wholes("first") - start;
         X = state.floats("X", size_t(SUSPECT) * D) - start, y = state.floats("y", size_t(SUSPECT) * P) - start;
         error = state.floats("error", size_t(SUSPECT) * P) - start, suspect = state.wholes("suspect") - start;
@@ -291,7 +294,7 @@ class Guarded : public Holding {
         bool any = false;
         note_inputs(state, x, target);
         bool complete = all_finite(target, P);
-        if (complete && whole(state, seen) == whole(state, first) && whole(state, first) < SUSPECT && all_finite(x, D)) {
+        if (complete && whole(state, seen) == whole(state, first) && whole(state, first) < SUSPECT && inputs_there(x)) {
             begin(state, x, target, elapsed, said, memory);
             return;
         }
@@ -312,7 +315,7 @@ class Guarded : public Holding {
         held->learn(state + inner, x, seen_y, elapsed, said, memory);
         whole(state, seen) += complete;
         if (jumped) whole(state, suspect) = 0;
-        else if (complete && sane && all_finite(x, D) && all_finite(now, P)) judge(state, x, given, now, memory);
+        else if (complete && sane && inputs_there(x) && all_finite(now, P)) judge(state, x, given, now, memory);
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         for (int i = 0; i < SUSPECT; i++) {
@@ -347,6 +350,7 @@ class Guarded : public Holding {
         refuse_unless_counts(state, anew, OFTEN, "anew");
         refuse_unless_counts(state, run, D, "run");
         refuse_unless_counts(state, run_before, D, "run_before");
+        refuse_unless_counts(state, absent, D, "absent");
         refuse_unless(all_finite(state + last_x, D), "x", "finite");
         span.check(state);
         refuse_unless(whole(state, suspect) >= 0 && whole(state, suspect) < SUSPECT, "suspect", "a number of samples");
