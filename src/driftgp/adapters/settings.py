@@ -59,7 +59,8 @@ class Settings:
         """An AGP with these settings in the wrappers of the default, for a stream that begins so."""
         model = self._agp(X.shape[1], y)
         T = model.window or 0
-        return Choice(wrapped(model, T) if self.standardize else CarryForward(Guarded(Calibrated(model), candid=True)), warmup=T)
+        plain = CarryForward(Guarded(Calibrated(model), candid=True))
+        return Choice(wrapped(model, T) if self.standardize else plain, warmup=T)
 
     def _agp(self, inputs: int, y: np.ndarray) -> AGP:
         """What is left out is as in the default."""
