@@ -30,7 +30,7 @@ _LARGEST_SUM = 1e285  # which no such sum exceeds
 _FARTHEST = 2.0  # and in no case farther than so many times the mixture's usual error
 # Rows over which it is judged whether the stacked mean does harm; it counts in full below the one mean logarithm of its
 # squared error over the mixture's, and not at all above the other.
-_HARM_MEMORY, _HARMLESS, _HARMFUL = 50.0, 0.3, 0.6
+_HARM_MEMORY, _HARMLESS, _HARMFUL = 50.0, 0.5, 0.7
 _NO_ERROR = 1e-300
 
 

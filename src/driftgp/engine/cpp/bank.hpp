@@ -14,7 +14,7 @@ namespace DRIFTGP_LEVEL {
 
 class Bank : public Node {
     // as in bank.py
-    static constexpr double HARM_MEMORY = 50.0, HARMLESS = 0.3, HARMFUL = 0.6, NO_ERROR = 1e-300;
+    static constexpr double HARM_MEMORY = 50.0, HARMLESS = 0.5, HARMFUL = 0.7, NO_ERROR = 1e-300;
     static constexpr double RATE = 0.4, SHARE = 0.002, GIVEN = SHARE / (1.0 - (1.0 - SHARE) * (1.0 - RATE));
     static constexpr double TWIN_MEMORY = 100.0, CAUTION = 5.0, STACK_RATE = 0.998;
     static constexpr double RIDGE = 100.0, HALFWAY = 0.5, LARGEST = 1e140, FARTHEST = 2.0;
