@@ -284,7 +284,7 @@ def test_before_the_first_target_nothing_is_known(effort):
         assert (low == -np.inf).all()
         assert (high == np.inf).all()
         assert all((end == each).all() for end, each in zip(cold.law.interval(level), (low, high), strict=True))
-    for nought in (cold.mean, cold.quantile(0.5), cold.law.quantile(0.5), cold.to_normal(7.0), cold.law.to_normal(-7.0)):
+    for nought in (cold.mean, cold.quantile(0.5), cold.law.quantile(0.5), cold.to_normal(7.0), cold.law.to_normal(7.0)):
         assert (nought == 0.0).all()
     for endless in (cold.variance, cold.noise, cold.crps(7.0), -cold.log_prob(7.0), np.abs(cold.sample(5, seed=0))):
         assert (endless == np.inf).all()

@@ -124,7 +124,9 @@ def test_how_rows_are_cut_into_blocks_changes_no_bit(options, horizon, keys):
     text, options = table(150, keys=keys, gaps={60}), options | {"horizon": horizon, "key": "key"}
     whole = made(options, text)
     expected = answers_of(whole)
-    assert np.isfinite(numbers(expected)).all()
+    warm = [answer for answer in expected if "cold" not in answer.flags]
+    assert len(warm) >= len(expected) - horizon * keys
+    assert np.isfinite(numbers(warm)).all()
     for block in (1, 7):
         other = made(options, text, block=block)
         assert_same(expected, answers_of(other))

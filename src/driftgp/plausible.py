@@ -180,7 +180,7 @@ def least_std(span: Span) -> np.ndarray:
         t₀.₉₇₅(n − 1) √(1 + 1/n) · ℓ/d(n) / 1.96
 
     with d(n) the expected range of n standard normal numbers. One target has a size and no range; if targets come from
-    around 0, the next one is within 12.7 of its sizes in 95 % of all cases. From the tenth on they speak for themselves.
+    around 0, the next one is within 12.7 of its sizes in 95 % of all cases. From the tenth on the model speaks.
 
     >>> span = Span.empty(P=1)
     >>> for y in (2.0, 3.0, 2.5):

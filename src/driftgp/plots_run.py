@@ -50,7 +50,7 @@ def run_figure(predictions: Predictions, about: About) -> Figure:
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
-    shown = predictions.rows(np.isfinite(predictions.mean))
+    shown = predictions.rows(np.isfinite(predictions.mean) & np.isfinite(predictions.high - predictions.low))
     window = max(min(500, len(shown.mean) // 8), len(shown.mean) // 50, 10)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 7.0), layout="constrained")
@@ -95,7 +95,7 @@ def keys_figure(
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, key in zip(panels, keys, strict=False):
             own = predictions.of(key)
-            own = own.rows(np.isfinite(own.mean)).rows(slice(-(STRETCH // 3), None))
+            own = own.rows(np.isfinite(own.mean) & np.isfinite(own.high - own.low)).rows(slice(-(STRETCH // 3), None))
             _stretch(axes, own, about.level, rows=STRETCH // 3)
             _alarms(axes, own)
             axes.set_title(

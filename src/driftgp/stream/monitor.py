@@ -138,7 +138,8 @@ class Monitor:
 
     def _score(self, rows: Watched, which: np.ndarray, naive: np.ndarray) -> None:
         mean = rows.prediction.mean
-        here = np.isfinite(mean) & np.isfinite(rows.y) & np.isfinite(naive[:, 0]) & np.isfinite(rows.prediction.variance)
+        here = np.isfinite(mean) & np.isfinite(rows.y) & np.isfinite(naive[:, 0])
+        here &= np.isfinite(rows.prediction.variance)  # not cold
         if "late" in rows.flags:
             here &= ~rows.flags["late"]
         which, lines = which[here], rows.lines[here]

@@ -30,7 +30,7 @@ _LARGEST_SUM = 1e285  # which no such sum exceeds
 _FARTHEST = 2.0  # and in no case farther than so many times the mixture's usual error
 # Rows over which it is judged whether the stacked mean does harm; it counts in full below the one mean logarithm of its
 # squared error over the mixture's, and not at all above the other.
-_HARM_MEMORY, _HARMLESS, _HARMFUL = 50.0, 0.3, 0.6
+_HARM_MEMORY, _HARMLESS, _HARMFUL = 50.0, 0.5, 0.7
 _NO_ERROR = 1e-300
 
 
@@ -48,7 +48,7 @@ class BankState:
         self.A, self.b = record["A"], record["b"]  # P×V×V and P×V, sums of the stacking regression
         self.error = record["error"]  # P, recent squared error of the mixture
         self.stack = record["stack"]  # P×V, its coefficients
-        self.harm = record["harm"]  # P, recent mean of log (squared error with the stacked mean / without), each in [−1, 1]
+        self.harm = record["harm"]  # P, recent mean of log (squared error moved to the stacked mean / not moved)
         self.span = Span(record["span"])  # of the targets
         self.windows = {size: WindowState(record[f"window_{i}"]) for size, i in shared.items()}
         self.members = [self._member(record[f"member_{k}"], model) for k, model in enumerate(models)]
@@ -94,11 +94,12 @@ class Bank(Model):
 
         w_k ← (1 − α) w_k (1 − η + η p_k/p̄) + α π_k,   p_k = N(y | m_k, s_k²),   p̄ = Σ w_k p_k,   η = 0.4
 
-    with p_k the geometric mean over the outputs, which share the weights. A voice that never expects what comes falls to
-    α π_k / (1 − (1 − α)(1 − η)), so that it can come back; what exceeds that is its weight in a forecast: on exact targets
-    even a small vote of a bad voice would be most of the error. The mixture Σ w_k N(m_k, s_k²) is then moved
-    halfway to a mean that is stacked by recursive ridge regression of y − m̄ on m_k − m̄, whose weights sum to 1; less
-    far, or not at all, where that has made errors larger of late, as it does while targets become exact.
+    with p_k the geometric mean over the outputs, which share the weights. A voice that never expects what comes falls
+    to α π_k / (1 − (1 − α)(1 − η)), so that it can come back. On exact targets even such a vote would be most of the
+    error: in a forecast these parts of the weights count only as far as they do not double the variance of the rest.
+    The mixture Σ w_k N(m_k, s_k²) is then moved halfway to a mean that is stacked by recursive ridge regression of
+    y − m̄ on m_k − m̄, whose weights sum to 1; less far, or not at all, where that has made errors larger over the last
+    50 rows, as it does while targets become exact.
 
     A corrected voice has a twin beside it, which expects a share ρ of the voice's last known error to come again:
     m_k + ρ (y − m_k)_last, with ρ by recursive least squares in [0, 1], and the variance smaller by as much as that has
@@ -226,14 +227,13 @@ class Bank(Model):
             raise ValueError("weights must be finite and not negative, and not all 0")
         if not 0.0 <= state.count <= _TWIN_MEMORY:
             raise ValueError(f"count must lie in [0, {_TWIN_MEMORY:g}]; got {state.count}")
-        if not np.all(np.abs(state.harm) <= 1.0):
-            raise ValueError(f"harm must lie in [-1, 1]; got {state.harm}")
         for name in ("last", "products", "A", "b", "stack"):
             if not np.all(np.abs(getattr(state, name)) <= _LARGEST_SUM):
                 raise ValueError(f"{name} must be finite, and at most {_LARGEST_SUM:g} in size")
         for name in ("squares", "own", "twin", "error"):
             if not np.all(np.isfinite(getattr(state, name)) & (getattr(state, name) >= 0.0)):
                 raise ValueError(f"{name} must be finite and not negative")
+        _check_harm(state.harm)
         plausible.check(state.span)
         for model, member in self._each(state):
             model.check(member)
@@ -295,9 +295,10 @@ class Bank(Model):
         twins = originals * np.stack([np.ones_like(state.own), state.ratio, state.ratio], 1)
         twins[:, :, 0] += state.rho * state.last
         wild[:, at:] = wild[:, self.twins] | _limit(twins, limits)
-        made["twins"], made["weights"] = twins, _votes(self._earned(state), wild)
-        w = made["weights"]  # N×V
+        made["twins"] = twins
         mean, variance, noise = np.moveaxis(self._voices(made), 2, 0)  # N×V×P each
+        w = _votes(state.weights / np.sum(state.weights), _GIVEN * np.array(self.prior), wild, mean, variance)  # N×V
+        made["weights"] = w
         middle = np.einsum("nv,nvp->np", w, mean)
         apart = mean - middle[:, None]
         here = w[:, :, None] > 0.0
@@ -413,12 +414,6 @@ class Bank(Model):
             mean[:, counts] += ((value - mean) / state.count)[:, counts]
         state.last[:, counts] = error[:, counts]
 
-    def _earned(self, state: BankState) -> np.ndarray:
-        """Weights of the voices (V) without what the prior alone gives to one that never expects anything."""
-        weights: np.ndarray = state.weights / np.sum(state.weights)
-        earned = np.maximum(weights - _GIVEN * np.array(self.prior), 0.0)
-        return earned if earned.any() else weights
-
     def _voices(self, made: np.ndarray, *, twins: bool = True) -> np.ndarray:
         """Mean, variance and noise of every voice, N×V×3×P: the members', and after them their twins."""
         said = [forecasts.voices(made[f"member_{k}"]) for k in range(len(self.models))]
@@ -445,12 +440,37 @@ def _limit(said: np.ndarray, limits: plausible.Limits) -> np.ndarray:
     return wild
 
 
-def _votes(weights: np.ndarray, wild: np.ndarray) -> np.ndarray:
-    """Shares of the voices in the mixture, N×V: none for one that is wild, unless all of them are."""
+def _votes(
+    weights: np.ndarray, given: np.ndarray, wild: np.ndarray, mean: np.ndarray, variance: np.ndarray
+) -> np.ndarray:
+    """Shares of the voices in the mixture, N×V: none for one that is wild, unless all of them are.
+
+    What the prior alone gives to a voice counts less where it would be most of the mixture's variance.
+
+    Args:
+        weights: of the voices, V.
+        given: the part of them that a voice has which never expects what comes, V.
+        wild: which voices have no vote, N×V.
+        mean: of each voice, N×V×P.
+        variance: of each voice, N×V×P.
+    """
     kept = np.where(wild, 0.0, weights)
     kept = np.where(np.sum(kept, 1, keepdims=True) > 0.0, kept, weights)
+    unearned = np.minimum(kept, given)
+    earned = kept - unearned
+    total = np.sum(earned, 1, keepdims=True)
+    middle = np.einsum("nv,nvp->np", earned / np.where(total > 0.0, total, 1.0), mean)
+    squares = variance + (mean - middle[:, None]) ** 2
+    own, more = np.einsum("nv,nvp->np", earned, squares), np.einsum("nv,nvp->np", unearned, squares)
+    share = np.min(np.where(more > own, own / np.where(more > 0.0, more, 1.0), 1.0), 1, keepdims=True)
+    kept = earned + np.where(total > 0.0, share, 1.0) * unearned
     votes: np.ndarray = kept / np.sum(kept, 1, keepdims=True)
     return votes
+
+
+def _check_harm(harm: np.ndarray) -> None:
+    if not np.all(np.abs(harm) <= 1.0):
+        raise ValueError(f"harm must lie in [-1, 1]; got {harm}")
 
 
 def _moved(state: BankState, apart: np.ndarray) -> np.ndarray:

@@ -88,9 +88,9 @@ class Guarded(Holding):
     the forecasts of many rows; at six it costs a few. Twice as far out it is left out, unless another was so
     among the last 1000: a stream with many such targets is to have intervals that show it.
 
-    A target that is absurd (`plausible`), such as a fill value of 10³⁷, is left out from the first row on, until as many
-    running as `plausible.confirming` says are so on the same side. Of the first 20 samples all are judged again when one
-    comes: if another one turns out to be absurd, or not to be, the held model starts again without it, or with it.
+    A target that is absurd (`plausible`), such as a fill value of 10³⁷, is left out from the first row on, until as
+    many running as `plausible.confirming` says are so on the same side. Of the first 20 samples all are judged again
+    when one comes: if another turns out to be absurd, or not to be, the held model starts again without it, or with it.
 
     A target that goes beyond the limit on the same side twice running is taken for real and counts in full. Where both
     are wild and their errors are alike, it is the level that has jumped: the past is moved there, and all that was

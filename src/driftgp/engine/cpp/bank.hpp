@@ -14,7 +14,7 @@ namespace DRIFTGP_LEVEL {
 
 class Bank : public Node {
     // as in bank.py
-    static constexpr double HARM_MEMORY = 50.0, HARMLESS = 0.3, HARMFUL = 0.6, NO_ERROR = 1e-300;
+    static constexpr double HARM_MEMORY = 50.0, HARMLESS = 0.5, HARMFUL = 0.7, NO_ERROR = 1e-300;
     static constexpr double RATE = 0.4, SHARE = 0.002, GIVEN = SHARE / (1.0 - (1.0 - SHARE) * (1.0 - RATE));
     static constexpr double TWIN_MEMORY = 100.0, CAUTION = 5.0, STACK_RATE = 0.998;
     static constexpr double RIDGE = 100.0, HALFWAY = 0.5, LARGEST = 1e140, FARTHEST = 2.0;
@@ -83,14 +83,26 @@ class Bank : public Node {
                 wild[v] += limits.apply(said[0], said[P], said[2 * P]);
             }
         }
-        double sum = 0.0, *earned = memory.take(V);  // without what the prior alone gives to a voice
+        double sum = 0.0, earned = 0.0, share = 1.0;
         for (size_t v = 0; v < V; v++) sum += state[weights + v];
-        for (size_t v = 0; v < V; v++) earned[v] = std::max(state[weights + v] / sum - GIVEN * prior[v], 0.0);
-        for (size_t v = 0; v < V; v++) all += earned[v];
-        if (!(all > 0.0)) std::copy_n(state + weights, V, earned), all = sum;
-        for (size_t v = 0; v < V; v++) kept += wild[v] > 0.0 ? 0.0 : earned[v];
-        for (size_t v = 0; v < V; v++)
-            w[v] = !(kept > 0.0) ? earned[v] / all : wild[v] > 0.0 ? 0.0 : earned[v] / kept;
+        for (size_t v = 0; v < V; v++) kept += w[v] = wild[v] > 0.0 ? 0.0 : state[weights + v] / sum;
+        if (!(kept > 0.0))
+            for (size_t v = 0; v < V; v++) w[v] = state[weights + v] / sum;
+        // What the prior alone gives to a voice counts less where it would be most of the mixture's variance.
+        auto given = [&](size_t v) { return std::min(w[v], GIVEN * prior[v]); };
+        for (size_t v = 0; v < V; v++) earned += w[v] - given(v);
+        for (int p = 0; p < P && earned > 0.0; p++) {
+            double middle = 0.0, own = 0.0, more = 0.0;
+            for (size_t v = 0; v < V; v++) middle += (w[v] - given(v)) / earned * made[told_voices[v] + p];
+            for (size_t v = 0; v < V; v++) {
+                const double *said = made + told_voices[v] + p;
+                double square = said[P] + (said[0] - middle) * (said[0] - middle);
+                own += (w[v] - given(v)) * square, more += given(v) * square;
+            }
+            if (more > own) share = std::min(share, own / more);
+        }
+        for (size_t v = 0; v < V; v++) all += w[v] = w[v] - given(v) + share * given(v);
+        for (size_t v = 0; v < V; v++) w[v] /= all;
     }
     // Twin c of a voice, for output p.
     void correct_twin(const double *state, double *made, size_t c, int p) const {
