@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from driftgp import Fleet, Online
+from driftgp.predictions import Gaussian
+from driftgp.stream import monitor as monitors
+from driftgp.stream.scores import given_the_row
 
 HOURS = np.datetime64("2024-01-01T00", "us") + np.arange(300) * np.timedelta64(1, "h")
 
@@ -49,3 +52,39 @@ def test_a_forecast_without_its_targets_has_no_scores():
     online.update(np.arange(20.0)[:, None], np.arange(20.0))
     with pytest.raises(ValueError, match="evaluate knows and predict does not"):
         online.predict([[20.0], [21.0]]).scores()
+
+
+def test_tenths_are_those_of_the_last_rows_however_they_come(monkeypatch):
+    monkeypatch.setattr(monitors, "LAST", 400)
+    rng = np.random.default_rng(1)
+    mean, y = rng.normal(size=1000), rng.normal(size=1000)
+    law, nothing = Gaussian(mean, np.ones(1000), np.ones(1000)), np.full(1000, np.nan)
+    found = []
+    for block in (1000, 70):
+        watching = monitors.Monitor(densities=(), naive=False)
+        for begin in range(0, 1000, block):
+            some = slice(begin, begin + block)
+            part = law.rows(some)
+            low, high = part.interval(0.95)
+            N = len(low)
+            rows = monitors.Watched(part, low, high, y[some], nothing[some], False, [None] * N, {}, np.arange(N))
+            watching.see(rows)
+        found.append(watching.by_tenth())
+    inside, order = (np.abs(y - mean) <= 1.96)[-400:], np.argsort(mean[-400:])
+    expected = [[40, inside[order[40 * n : 40 * n + 40]].mean()] for n in range(10)]
+    for each in found:
+        np.testing.assert_allclose(each, expected)
+
+
+def test_groups_of_few_rows_are_not_named():
+    hours = np.column_stack([np.full(24, 29.0), np.linspace(0.5, 1.0, 24)])
+    assert given_the_row(hours, np.zeros((0, 2))) == []
+    hours[[3, 17], 0] = 30.0
+    assert given_the_row(hours, np.zeros((0, 2))) == [("By hour", "56.5% (03:00) to 87.0% (17:00)")]
+
+
+def test_scores_say_where_coverage_is_least_and_most():
+    prediction = Online(target="mw", time="when", lags=2, effort="low", others="ignored").evaluate(rows())
+    said, shares = str(prediction.scores()), prediction.scores().by_decile
+    assert "By hour" not in said  # 12 or 13 rows each
+    assert f"By forecast: {np.nanmin(shares[shares[:, 0] >= 30, 1]):.1%} (" in said

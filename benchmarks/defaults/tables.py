@@ -129,7 +129,8 @@ def _plain(found: Kept, title: str, show: Callable[[dict[str, float]], str]) -> 
         [called(method), *(_cell(found, method, name, lambda scores, _: show(scores)) for name in TEN)]
         for method in names_of(found)
     ]
-    return f"### {title}\n\n" + table(["", *TEN], lines)
+    there = [line for line in lines if set(line[1:]) != {NOTHING}]
+    return f"### {title}\n\n" + table(["", *TEN], there) if there else ""
 
 
 def _cell(found: Kept, method: str, name: str, show: Callable[[dict[str, float], str], str]) -> str:

@@ -111,7 +111,7 @@ def compare(
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     stream = {field: getattr(read.settings, field) for field in _OF_THE_STREAM}
     with (
-        console.progress(len(METHODS if names is None else names) + 1, "comparing") as report,
+        console.progress(len(METHODS if names is None else names) + 1 + (base is not None), "comparing") as report,
         warnings.catch_warnings(record=True) as said,
     ):
         warnings.simplefilter("always", UserWarning)
