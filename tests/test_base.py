@@ -13,7 +13,7 @@ from driftgp.defaults import recommended
 from driftgp.members import Lagged, LastKMean
 from driftgp.model import Units
 from driftgp.stream.settings import settings
-from driftgp.wrappers import Around, Calibrated, Gaps, Credible, Standardize
+from driftgp.wrappers import Around, Calibrated, Credible, Gaps, Standardize
 
 N = 700
 RNG = np.random.default_rng(4)

@@ -93,5 +93,7 @@ class Default:
 
     def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The default for these rows."""
-        given = {"horizon": self.horizon, "effort": self.effort, "support": self.support}
-        return Choice(recommended(X, y, **given, lags=self.lags, base=self.base))
+        effort, support = self.effort, self.support
+        return Choice(
+            recommended(X, y, horizon=self.horizon, effort=effort, support=support, lags=self.lags, base=self.base)
+        )

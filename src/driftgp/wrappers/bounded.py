@@ -209,7 +209,7 @@ class Bounded(Holding):
         """Let the held model learn, note how the target lies to its mean, and count it if it lies outside."""
         known = inner(forecast)
         if any(self.root):
-            if forecast is None or not np.array_equal(forecast["offset"][0], state.offset):
+            if known is None or forecast is None or not np.array_equal(forecast["offset"][0], state.offset):
                 known = self.model.forecast(state.inner, self._seen_inputs(state, x[None]))
             self._follow_gain(state, y, known)
             self._note_size(state, y)
