@@ -16,6 +16,8 @@ from driftgp.predictions.rooted import Root, Rooted, carried_back
 # Bounds whose normal scores are both farther out than this change no digit: Φ(−8) is below 1e-15. Where they do, no
 # target has a score farther out.
 _FARTHEST = 8.0
+# With a smaller leak the bounds were promised: what lies outside has a density, but no quantile does.
+_PROMISED = 1e-9
 # For the moments, a mean that lies farther outside the bounds than this, in standard deviations, counts as this far,
 # and those of an interval narrower than this are computed by quadrature: the differences in the formula lose digits.
 _OUTSIDE, _NARROW, _LEAST, _NODES = 10.0, 0.3, 1e-12, 8
@@ -120,6 +122,8 @@ class Bounded(Prediction):
             below = np.logaddexp(log_p + self._log_D, self._log_kept + log_a) - whole
             above = np.logaddexp(log_q + self._log_D, self._log_kept + log_c) - whole
             under, over = log_p < self._log_leak + log_a, log_q < self._log_leak + log_c
+            guessed = self.leak > _PROMISED
+            under, over = under & guessed, over & guessed
             score = np.where(under, ndtri_exp(np.minimum(log_p - self._log_leak, 0.0)), _nearer(below, above))
             score = np.where(over, -ndtri_exp(np.minimum(log_q - self._log_leak, 0.0)), score)
         value = self.model.from_normal(np.where(self._counts, score, z))
@@ -175,6 +179,7 @@ class Bounded(Prediction):
 
     def _reported(self, value: np.ndarray, inside: np.ndarray) -> np.ndarray:
         """Values with those in the slack, and those that are known to be inside, brought within the bounds."""
+        inside = inside | (self.leak <= _PROMISED)
         near = (value >= self.low - self.slack) & (value <= self.high + self.slack)
         return np.where(inside | near, np.clip(value, self.low, self.high), value)
 

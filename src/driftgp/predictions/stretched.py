@@ -44,9 +44,16 @@ class Stretched(Prediction):
         return self.wider * self.model.noise
 
     def log_prob(self, y: ArrayLike) -> np.ndarray:
-        """log f(y) − log φ(z) + log φ(z/κ) − log κ."""
+        """log f(y) − log φ(z) + log φ(z/κ) − log κ; the held one, bit for bit, where κ = 1."""
         z = self.model.to_normal(y)
-        return self.model.log_prob(y) - normal.log_pdf(z) + normal.log_pdf(z / self.factor) - np.log(self.factor)
+        thinner = normal.log_pdf(z) - normal.log_pdf(z / self.factor) + np.log(self.factor)
+        return self.model.log_prob(y) - np.where(self.factor == 1.0, 0.0, thinner)
+
+    def crps(self, y: ArrayLike) -> np.ndarray:
+        """The held one where κ = 1, else by quadrature."""
+        as_before = self.factor == 1.0
+        held = self.model.crps(y)
+        return held if as_before.all() else np.where(as_before, held, super().crps(y))
 
     def to_normal(self, y: ArrayLike) -> np.ndarray:
         """z/κ."""

@@ -208,6 +208,7 @@ class Series:
             count = self._steady(rows.raw[begin:])
             some = rows.part(slice(begin, begin + max(count, 1)))
             if count == 0:  # a category is new: its row is predicted without it
+                self.encoder = self.owner.encoder(self.categories)  # with text where nothing was known of a column
                 parts += yield from self.foresee(some.raw)
                 yield from self._grow(some)
                 yield from self._learn(some)

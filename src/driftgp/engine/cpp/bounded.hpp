@@ -55,7 +55,7 @@ class Bounded : public Holding {
     // As in predictions/bounded.py, and in wrappers/bounded.py.
     static constexpr double FARTHEST = 8.0, OUTSIDE = 10.0, NARROW = 0.3, LEAST = 1e-12;
     static constexpr double MEMORY = 0.9995, LARGEST = 3.0, DOUBT = 5.0, FARTHEST_ERROR = 6.0, PACE = 0.05;
-    static constexpr double NEGATIVE = 0.1, LATE = 0.995;
+    static constexpr double NEGATIVE = 0.1, LATE = 0.995, PROMISED = 1e-9;
     std::vector<double> lows, highs, slacks, leaks;  // one for each output; infinite where there is no bound
     std::vector<double> offsets;                     // c of the roots, 0 for targets as they are
     std::vector<double> lags, lags_of;               // inputs that are targets of before, and their outputs
@@ -170,7 +170,7 @@ class Bounded : public Holding {
     }
     // What lies in the slack is brought to the bound.
     static double reported(const Interval &of, double value) {
-        bool near = value >= of.low - of.slack && value <= of.high + of.slack;
+        bool near = of.leak <= PROMISED || (value >= of.low - of.slack && value <= of.high + of.slack);
         return near ? clip(value, of.low, of.high) : value;
     }
     static double nearer(double below, double above) {
@@ -369,8 +369,9 @@ class Bounded : public Holding {
         if (!of.counts) return reported(of, held_from_normal(made, p, z));
         double log_p = normal_log_cdf(z), log_q = normal_log_cdf(-z);
         double log_a = normal_log_cdf(of.alpha), log_c = normal_log_cdf(-of.beta);  // c = 1 − b
-        if (log_p < of.log_leak + log_a) return held_from_normal(made, p, score_of(log_p - of.log_leak));
-        if (log_q < of.log_leak + log_c) return held_from_normal(made, p, -score_of(log_q - of.log_leak));
+        bool guessed = of.leak > PROMISED;
+        if (guessed && log_p < of.log_leak + log_a) return held_from_normal(made, p, score_of(log_p - of.log_leak));
+        if (guessed && log_q < of.log_leak + log_c) return held_from_normal(made, p, -score_of(log_q - of.log_leak));
         double all = log_add(of.log_kept, of.log_leak + of.log_D);
         double below = log_add(log_p + of.log_D, of.log_kept + log_a) - all;
         double above = log_add(log_q + of.log_D, of.log_kept + log_c) - all;

@@ -278,7 +278,6 @@ class Gaps : public Moved {
                 continue;
             }
             told += here ? v / total : 1.0, stretch += std::sqrt(total / v);
-            if (!here) continue;
             double usual = std::min(std::max(state[ratio + p], 1.0 / RATIO), RATIO);
             double near = limited(error, 3.0 * std::sqrt(total));
             for (int d = 0; d < D; d++) {
@@ -287,6 +286,7 @@ class Gaps : public Moved {
                 double n = double(whole(state, judged + d)), one = unit(state, d), most = share_of(state, MOST_SHARE, d, p);
                 double part = std::max(h[at] * product(h, off, d, p) / total, CURIOUS * off[place(d, d)] / (one * one));
                 double step = 0.5 * std::max(1.0 / (n + 1.0), PACE) * std::sqrt(std::min(part, 1.0)) * (now / usual - 1.0);
+                if (!here) step = 0.0;
                 double size = std::min(std::max(std::fabs(h[at]) * std::exp(step), 1e-3 * most), most);
                 state[change + at] = std::copysign(size, h[at]);
                 double pace = std::max(1.0 / (n + SHRUNK), EFFECT_PACE) * (1.0 - state[share + d]) / gaps;
