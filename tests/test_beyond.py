@@ -64,14 +64,14 @@ def _task(stream):
 
 def test_the_bank_s_members_are_the_rows_with_one_rate():
     stream = toy_stream(0)
-    bank = beyond._bank(stream).model.model.model
+    bank = beyond.members(stream)
     assert isinstance(bank, Bank)
     # all of the defaults but guard and calibration
     assert beyond._bank(stream) == beyond._defaults(stream).model.model
     for k, member in enumerate(bank.models):
         single = beyond._single(k)(stream)
         assert isinstance(single, Standardize)
-        assert single.model.model == member
+        assert single.model.model.model == member
 
 
 def test_every_stream_has_the_paper_s_settings_for_it():
@@ -95,7 +95,7 @@ def test_every_trial_changes_one_member_of_the_bank():
     keys = {store.keys(model)(_task(stream)) for model in models.values()}
     assert len(keys) >= len(models) - 2  # a window of 100 (or 400) and a linear part may be the defaults' own
     member = beyond.members(stream).models[1]
-    assert store.keys(models["defaults"].model.model)(_task(stream)) == store.keys(member)(_task(stream))
+    assert store.keys(models["defaults"].model.model.model)(_task(stream)) == store.keys(member)(_task(stream))
 
 
 def test_trials_are_asked_for_by_their_names():

@@ -412,7 +412,6 @@ INNER = "inner.inner.inner.inner.inner."
         (INNER + "weights", np.nan, "weights must be finite"),
         ("inner.inner.inner.scale", 0.0, "scale must be finite and positive"),
         ("inner.inner.offset", np.nan, "offset must be finite"),
-        ("inner.seen", 2, "seen must be 0 or 1"),
         ("monitor.scored", -1, "scored of the monitor must not be negative"),
     ],
 )

@@ -139,6 +139,8 @@ def test_without_a_target_only_time_passes(model, state):
 
 
 def test_without_a_target_and_without_time_nothing_happens(model, state):
+    if isinstance(model, Credible):
+        pytest.skip("a value of the base is judged though the target is missing")
     still = model.update(state, NEW_X[0], np.nan, elapsed=0.0)
     assert_close(model.predict(still, PROBES), model.predict(state, PROBES))
 
@@ -155,6 +157,8 @@ def test_a_long_silence_is_survived(model, state):
 def test_three_units_of_time_are_three_times_one(entry, model, state):
     if not entry.forgets:
         pytest.skip("time means nothing to this model")
+    if isinstance(model, Credible):
+        pytest.skip("it sees three values of the base, or one")
     step_by_step = state
     for _ in range(2):
         step_by_step = model.update(step_by_step, NEW_X[0], np.nan)

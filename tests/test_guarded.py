@@ -87,7 +87,7 @@ def test_a_switch_among_the_inputs_moves_no_past_and_is_learned():
     online = Online(effort="low")
     said = online.evaluate(np.column_stack([on, RNG.normal(size=600)]), y)
     switches = np.flatnonzero(np.diff(on)) + 1
-    assert online.state.inner.moves == 0
+    assert online.state.moves == 0
     assert np.abs(np.asarray(said.mean) - y)[switches[5:]].max() < 300.0
 
 
@@ -268,7 +268,7 @@ def test_first_targets_that_turn_out_to_be_sound_are_learned_after_all():
     near_zero = np.array([1e-9, 2.0, -1.5, 0.7, 1.1])
     said = Online(effort="low")
     said.update(X[:5], near_zero)
-    held = said.state.inner
+    held = said.state
     assert (held.first, held.span.count.tolist()) == (5, [5])
     np.testing.assert_allclose([held.span.low[0], held.span.high[0]], [-1.5, 2.0], rtol=1e-3)
 

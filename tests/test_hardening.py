@@ -231,10 +231,10 @@ def test_a_model_that_a_small_file_describes_as_huge_is_refused_before_memory_is
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("inner.inner.inner.low", 1e12),
-        ("inner.inner.inner.inner.centre", 1e150),
-        ("inner.inner.inner.inner.scale", 1e-150),
-        ("inner.inner.inner.inner.inner.inner.member_3.values", 1e150),
+        ("inner.inner.inner.inner.low", 1e12),
+        ("inner.inner.centre", 1e150),
+        ("inner.inner.scale", 1e-150),
+        ("inner.inner.inner.inner.inner.member_3.values", 1e150),
     ],
 )
 def test_the_median_lies_within_the_interval_whatever_a_state_holds(path, value):
@@ -698,11 +698,15 @@ def calm(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def errors_of(x: np.ndarray, y: np.ndarray, warmup: int, effort: Effort = "medium") -> np.ndarray:
-    """Absolute errors of the default model, row by row, all of whose forecasts must be finite."""
+    """Absolute errors of the default model, row by row, all of whose forecasts must be finite.
+
+    Before any target an interval has no ends: nothing is known.
+    """
     model = recommended(x[:warmup], y[:warmup], effort=effort)
     run = prequential(model, model.init(x[:warmup], y[:warmup]), x[warmup:], y[warmup:])
-    numbers = (run.prediction.mean, run.prediction.variance, *run.prediction.interval(0.95))
-    assert all(np.isfinite(each).all() for each in numbers)
+    assert np.isfinite(run.prediction.mean).all()
+    first = 0 if warmup else 1
+    assert all(np.isfinite(each[first:]).all() for each in (run.prediction.variance, *run.prediction.interval(0.95)))
     assert (run.prediction.variance > 0.0).all()
     with np.errstate(over="ignore"):
         return np.append(np.full(warmup, np.nan), np.abs(run.prediction.mean - y[warmup:]))

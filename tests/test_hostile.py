@@ -154,6 +154,7 @@ def failure(model: Any, trial: Trial, X: np.ndarray, y: np.ndarray) -> str:
     run = prequential(model, model.init(X[:0], y[:0]), X, y)
     p = run.prediction
     good = np.isfinite(p.mean) & np.isfinite(p.variance) & (p.variance > 0.0)
+    good[0] = True  # before any target an interval may have no ends
     good &= (p.noise >= 0.0) & (p.noise <= p.variance * (1.0 + 1e-9))
     if not np.all(good):
         return f"unsound at step {np.argmin(good)}"

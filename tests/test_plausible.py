@@ -116,7 +116,7 @@ def test_a_machine_that_is_on_and_off_in_turn_is_forecast_within_its_range(off, 
         X, y = np.column_stack([X[1:], y[:-1]]), y[1:]
     online, said = judged(X, y, effort)
     assert rmse((said.mean - y)[100:]) < rmse(np.diff(y)[100:])
-    assert online.state.inner.restarts <= 2
+    assert online.state.restarts <= 2
 
 
 def test_a_flag_that_returns_after_a_thousand_rows_of_exact_targets_costs_nothing():
@@ -150,7 +150,7 @@ def test_bursts_do_not_make_a_model_start_anew_again_and_again():
         walk[i] = 0.95 * walk[i - 1] + 0.5 * rng.normal()
     y = np.exp(11.0 + 1.2 * walk + 0.5 * rng.normal(size=2000)) * np.where(rng.random(2000) < 0.01, 300.0, 1.0)
     online, _ = judged(np.column_stack([y[:-2], y[1:-1]]), y[2:])
-    assert online.state.inner.restarts <= 4
+    assert online.state.restarts <= 4
 
 
 def test_ends_of_intervals_are_in_order_on_a_constant_and_wide_again_after_it():

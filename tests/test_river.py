@@ -53,13 +53,15 @@ def test_a_drift_detector_may_have_it_start_anew():
     assert restarts[0] > 200
 
 
-def test_a_feature_that_is_absent_is_missing_and_keeps_its_last_value():
+def test_a_feature_that_is_absent_is_missing_and_its_doubt_is_told():
     model = AGPRegressor()
-    for i in range(30):
-        model.learn_one({"a": i % 3, "b": i % 5}, i % 3)
-    last = {"a": 29 % 3, "b": 29 % 5}
-    for x in ({}, {"a": None, "b": np.nan}, {"b": last["b"], "unheard of": 7}):
-        assert model.predict_one(x) == model.predict_one(last)
+    for i in range(60):
+        model.learn_one({"a": i * i % 7, "b": i % 5}, float(i * i % 7))
+    known, gap, nothing = ({"a": 2, "b": 4}, {"b": 4}, {})
+    assert model.predict_one(gap | {"unheard of": 7}) == model.predict_one(gap | {"a": None})
+    assert model.predict_one(nothing) == model.predict_one({"a": None, "b": np.nan})
+    assert model.predict_one(known) == pytest.approx(2.0, abs=0.5)
+    assert 1.0 < model.predict_one(gap) < 4.0  # near the mean of the targets
 
 
 def test_a_new_feature_does_not_cost_what_was_learned():
@@ -152,7 +154,7 @@ def test_a_refused_sample_leaves_no_feature_behind():
 
 
 def test_effort_belongs_to_the_default():
-    with pytest.raises(ValueError, match="effort and support belong to the default model"):
+    with pytest.raises(ValueError, match="effort, support and base belong to the default model"):
         AGPRegressor(window=50, effort="low")
 
 

@@ -152,7 +152,7 @@ def test_many_columns_of_noughts_and_ones_are_taken(columns):
     found = stream.evaluate(hot, YS[:30])
     assert len(stream.inputs) == columns
     assert np.isfinite(found.mean).all()
-    assert np.isfinite(found.interval(0.9)).all()
+    assert np.isfinite(np.stack(found.interval(0.9))[:, 1:]).all()  # before any target there are no ends
 
 
 @pytest.mark.filterwarnings("ignore:X. column 'late' has had no value")

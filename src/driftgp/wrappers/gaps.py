@@ -42,6 +42,8 @@ _FEW = 10
 _CURIOUS = 0.1
 # Paces of the usual ratio of squared errors, of what rows usually say, and of how often an input is missing.
 _RATIO_PACE, _TRUST_PACE, _SHARE_PACE = 0.01, 0.02, 0.01
+# A gap of more rows than so many is how things are now: what rows usually say follows the faster the longer it is.
+_LASTING = 8.0
 _SMALLEST = 1e-300  # so that a quotient of variances is a number
 
 
@@ -400,6 +402,7 @@ class Gaps(Holding):
         v, total = np.maximum(made["inner"]["variance"], _SMALLEST), np.maximum(made["variance"], _SMALLEST)
         error = np.where(here, y - made["mean"], 0.0)
         ratio = np.minimum(_limited(error, LARGEST) ** 2 / total, _WILD)
+        missing = missing & (state.count > 0.0)  # one that has not come yet has cost nothing
         if not missing.any():
             state.ratio[...] = np.where(here, state.ratio + _RATIO_PACE * (ratio - state.ratio), state.ratio)
             return np.ones(len(y))
@@ -432,7 +435,8 @@ class Gaps(Holding):
     def _believed(state: GapsState, rho: np.ndarray) -> bool:
         """Whether a row with these ρ (P) is worth learning from."""
         share = float(np.mean(rho))
-        state.trust += _TRUST_PACE * (share - state.trust)
+        lasting = max(1.0, float(np.max(state.age, initial=0)) / _LASTING)
+        state.trust += min(_TRUST_PACE * lasting, 0.5) * (share - state.trust)
         return share >= _WORTH * state.trust
 
 

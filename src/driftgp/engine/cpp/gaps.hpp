@@ -11,7 +11,7 @@ class Gaps : public Moved {
     static constexpr int MOST_INPUTS = 64, FEW = 10;  // as in gaps.py
     static constexpr double MEMORY = 1000.0, SOON = 3.0, BEFORE = 60.0, RIDGE = 2.0, FARTHEST = 5.0, FIRST = 10.0;
     static constexpr double WILD = 16.0, RATIO = 5.0, LEAST = 1e-3, MOST_SHARE = 4.0, PACE = 0.02, EFFECT_PACE = 0.01;
-    static constexpr double SHRUNK = 10.0, WORTH = 0.5, CURIOUS = 0.1, RATIO_PACE = 0.01, TRUST_PACE = 0.02;
+    static constexpr double SHRUNK = 10.0, WORTH = 0.5, CURIOUS = 0.1, RATIO_PACE = 0.01, TRUST_PACE = 0.02, LASTING = 8.0;
     static constexpr double SHARE_PACE = 0.01, SLOPE_RIDGE = 0.05, SMALLEST = 1e-300, LARGEST = 1e40;
     int K = 0;  // inputs whose covariances are counted: all, or none
     size_t previous = 0, doubt = 0, age = 0, count = 0, mean = 0, variance = 0, echo = 0, joint = 0, S = 0, T = 0;
@@ -261,9 +261,9 @@ class Gaps : public Moved {
     double judge(double *state, const double *x, const double *off, const double *y, const double *made,
                  Memory &memory) const {
         Lease lease(memory);
-        const bool *missing = flags(x, memory);
+        bool *missing = flags(x, memory);
         int gaps = 0;
-        for (int d = 0; d < D; d++) gaps += missing[d];
+        for (int d = 0; d < D; d++) gaps += missing[d] &= state[count + d] > 0.0;  // one that has not come has cost nothing
         double *h = memory.take(size_t(D) * P), told = 0.0, stretch = 0.0;
         if (gaps) changes(state, missing, h, memory);
         for (int d = 0; d < D; d++) whole(state, judged + d) += missing[d];
@@ -303,7 +303,9 @@ class Gaps : public Moved {
     }
     // Whether a row that says such a share of what a complete one does is worth learning from.
     bool believed(double *state, double told) const {
-        state[trust] += TRUST_PACE * (told - state[trust]);
+        long longest = 0;
+        for (int d = 0; d < D; d++) longest = std::max(longest, long(whole(state, age + d)));
+        state[trust] += std::min(TRUST_PACE * std::max(1.0, double(longest) / LASTING), 0.5) * (told - state[trust]);
         return told >= WORTH * state[trust];
     }
     void count_gaps(double *state, const double *x) const {
