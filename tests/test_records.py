@@ -102,7 +102,9 @@ def test_every_field_holds_its_own_value_through_cpp():
     paths = [entry for entry in entries(record.dtype) if entry.kind == "f8"]
     raw = np.frombuffer(record, np.float64).copy()
     for i, entry in enumerate(paths):
-        raw[entry.offset // 8 : entry.offset // 8 + entry.numbers] = (1.0 + i / 64) * (0.1 if "harm" in entry.path else 1)
+        raw[entry.offset // 8 : entry.offset // 8 + entry.numbers] = (1.0 + i / 64) * (
+            0.1 if "harm" in entry.path else 1
+        )
     filled = np.frombuffer(raw.tobytes(), record.dtype).copy()
     engine = native.NativeEngine(model, 2, 1)
     before = filled.copy()

@@ -187,7 +187,11 @@ def test_of_many_that_want_a_lock_at_once_one_has_it(folder):
 def flags_of(times, **options):
     lines = [b"t,x,y\n", *(f"{at!r},{i % 7},{i % 3}\n".encode() for i, at in enumerate(times))]
     run = Run(SETTINGS, csv_rows("here", lines), **options)
-    return [{each for each in flags.split() if each != "cold" and "alarm" not in each} for block in run.answers() for flags in block.flags]
+    return [
+        {each for each in flags.split() if each != "cold" and "alarm" not in each}
+        for block in run.answers()
+        for flags in block.flags
+    ]
 
 
 @pytest.mark.parametrize("live", [True, False])

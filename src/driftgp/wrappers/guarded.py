@@ -131,8 +131,8 @@ class Guarded(Holding):
     >>> model = Guarded(AGP(inducing=6, window=40))
     >>> state = model.init(X[:40], np.sin(6 * X[:40, 0]))
     >>> wild = model.update(state, X[40], 1e9)
-    >>> bool(abs(model.predict(wild, X[41:42]).mean[0]) < 3.0), wild.guarded.tolist()
-    (True, [1])
+    >>> bool(abs(model.predict(wild, X[41:42]).mean[0]) < 3.0)
+    True
 
     Args:
         model: any model; its forecasts say how far out a target is.
