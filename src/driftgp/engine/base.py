@@ -58,7 +58,12 @@ class Engine(Protocol):
 
 
 class Single(Protocol):
-    """One state, and rows one at a time."""
+    """One state, and rows one at a time.
+
+    `lesson.done` is 1 once `learn` has changed the state, also where a signal's handler then raises.
+    """
+
+    lesson: Any
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Forecast at x (D): an array of 1 record, which is the caller's."""

@@ -162,11 +162,9 @@ class NativeSingle:
             "count": 1,
             "x": _address(self._x),
         }
-        lesson = common | {"y": _address(self._y), "elapsed": _address(self._elapsed)}
         self._predicting = ctypes.byref(Rows(**common, forecasts=made))
-        self._learning = ctypes.byref(Rows(**lesson))
-        self._knowing = ctypes.byref(Rows(**lesson, known=made))
-        self._told = ctypes.byref(Rows(**lesson, known=_address(self._known)))
+        self.lesson = Rows(**common, y=_address(self._y), elapsed=_address(self._elapsed))
+        self._learning, self._places = ctypes.byref(self.lesson), (made, _address(self._known))
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Forecast at x (D): an array of 1 record, which is the caller's."""
@@ -183,13 +181,13 @@ class NativeSingle:
         self._y[...] = y
         self._elapsed[0] = elapsed
         if known is None:
-            rows = self._learning
+            self.lesson.known = None
         elif known is self._last:  # its numbers are here already
-            rows = self._knowing
+            self.lesson.known = self._places[0]
         else:
             self._known[...] = known
-            rows = self._told
-        code = self._run(self._model, rows)
+            self.lesson.known = self._places[1]
+        code = self._run(self._model, self._learning)
         if code:
             self._engine.library.check(code)
 

@@ -1,5 +1,7 @@
 """The reference engine: the model's own NumPy methods, row by row."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from driftgp.contract import Contract
@@ -77,7 +79,7 @@ class ReferenceSingle:
     def __init__(self, model: Contract, record: np.ndarray) -> None:
         """Take a model and a record of shape ()."""
         self._model, self._record = model, record
-        self._scratch = record.copy()
+        self._scratch, self.lesson = record.copy(), SimpleNamespace(done=0)
         self._here, self._there = model.view(record), model.view(self._scratch)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
@@ -91,3 +93,4 @@ class ReferenceSingle:
         with np.errstate(all="ignore"):
             self._model.learn(self._there, x, y, elapsed, known)
         self._record[...] = self._scratch
+        self.lesson.done = 1

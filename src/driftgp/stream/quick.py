@@ -117,13 +117,16 @@ class Quick:
             return False
         known, self._known = self._known, None
         self._target[0] = y
-        if known is not None and known[0] == x.tobytes():
-            self._one.learn(x, self._target, elapsed, known[1])
-        else:
-            self._one.learn(x, self._target, elapsed)
-        series.learned += 1
-        if self._time is not None:
-            series.clock = clock
+        issued = known[1] if known is not None and known[0] == x.tobytes() else None
+        lesson = self._one.lesson
+        lesson.done = 0
+        try:
+            self._one.learn(x, self._target, elapsed, issued)
+        finally:
+            # A signal's handler raises only at calls, of which there is none here: state and clock change together.
+            if lesson.done:
+                series.learned += 1
+                series.clock = clock
         return True
 
     def forget(self) -> None:

@@ -373,7 +373,7 @@ class Streams:
         whatever is raised before that, nothing has changed.
         """
         olds = [self.series.get(key) for key, _ in prepared]
-        series = [self._to_change(old, len(own.rows)) for old, (_, own) in zip(olds, prepared, strict=True)]
+        series = [self._to_change(old) for old in olds]
         made = run_together(
             [
                 _job(one, own, at_once=at_once, known=known, overtaken=overtaken)
@@ -390,12 +390,12 @@ class Streams:
                 old.leave()
         return made
 
-    def _to_change(self, series: Series | None, rows: int) -> Series:
+    def _to_change(self, series: Series | None) -> Series:
         """A series that may be changed: a new one, a copy, or itself where a row changes its state alone."""
         if series is None:
             return Series(self)
         more = series.queue is not None or not math.isnan(series.clock.latest) or self.derived.any
-        return series.twin() if series.begins or (more and rows > 1) else series
+        return series.twin() if series.begins or more else series
 
     def warm(self, block: Block, y: np.ndarray, key: Key) -> None:
         """Begin a series with a batch of rows."""
