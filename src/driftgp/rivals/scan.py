@@ -1,6 +1,7 @@
 """The engine of the rivals: many rows in one compiled call, and the record written once."""
 
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class ScanSingle:
 
     def __init__(self, engine: ScanEngine, record: np.ndarray) -> None:
         """Take a record of shape ()."""
-        self._engine, self._state = engine, engine.model.view(record)
+        self._engine, self._state, self.lesson = engine, engine.model.view(record), SimpleNamespace(done=0)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Forecast at x."""
@@ -90,3 +91,4 @@ class ScanSingle:
         state = self._state
         after = programs.call(programs.step, state.layout, self._engine.settled, state.words, x, y, elapsed)
         state.words[...] = after
+        self.lesson.done = 1
