@@ -29,7 +29,7 @@ SPARK_ENV := SPARK_LOCAL_IP=127.0.0.1
 
 # What needs numpy and scipy alone.
 CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
-	agp anchored bank beginning bound bounded calibrated carry checkpoint contract diagnostics engines entry evaluate files first_hour fleet guarded import inducing install kernels \
+	agp anchored bank beginning bound bounded calibrated checkpoint contract diagnostics engines entry evaluate files first_hour fleet guarded import inducing install kernels \
 	defaults late_labels long_run members mixture native_agp native_wrappers online plausible prediction properties \
 	recalibrated records refusals standardize support window within))
 
