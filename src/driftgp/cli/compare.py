@@ -177,7 +177,7 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
         COLUMNS,
         [line._asdict() | {"chance": _chance(line.p)} for line in found.lines],
         title=f"{target}, {ahead} ahead: {found.rows} rows, {len(found.inputs)} inputs, {effort} effort",
-        caption="p: how often chance alone makes squared errors differ so much from driftgp's\n"
+        caption="p: probability of such a difference from driftgp by chance, small if it is real\n"
         f"µs/row: CPU time to predict and learn; Ridge and LightGBM refitted every {refit} rows",
     )
     shown = [method for method in ("driftgp", "base") if method in found.by_decile]

@@ -160,10 +160,9 @@ class Summary:
         from driftgp.runs import words
 
         total, unit = self.total, f" {self.run.facts.written.unit}" if self.run.facts.written.unit else ""
-        intervals = (
-            f"{total['coverage']:.1%} of the targets lie in their {self.settings.level:.0%} interval; "
-            f"mean width {figure(total['width'])}{unit}"
-        )
+        intervals = f"{total['coverage']:.1%} of the targets lie in their {self.settings.level:.0%} interval"
+        if not math.isnan(total["width"]):
+            intervals += f"; mean width {figure(total['width'])}{unit} without the first 10 rows"
         notes = [("Intervals", intervals if total["scored"] else "–"), *words.coverage(self.monitor)]
         notes += [("Rows", self._rows()), *words.inputs(self.run)]
         lists = (("Read", words.read(self.run)), ("Left out", self.run.facts.written.left_out))

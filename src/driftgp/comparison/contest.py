@@ -168,7 +168,7 @@ def _first_scored(warmup: int, y: np.ndarray, horizon: int) -> int:
         )
     if first < warmup:
         warnings.warn(
-            f"warmup is {first} rows, half of the {len(y)} that there are, and not {warmup}", UserWarning, stacklevel=3
+            f"warmup is {first} rows, not {warmup}: half of the {len(y)} rows are scored", UserWarning, stacklevel=3
         )
     return first
 

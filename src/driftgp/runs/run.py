@@ -448,11 +448,15 @@ def _flags(marks: dict[str, np.ndarray], alarms: dict[int, list[str]], rows: int
     return made
 
 
+def _given(value: Any) -> str:
+    return "not given" if value is None else repr(value)
+
+
 def _same_settings(before: Settings, now: Settings) -> None:
     for name, value in before.to_json().items():
         given = now.to_json()[name]
         if given != value:
             raise ValueError(
-                f"{name.replace('_', '-')} is {given!r}, and the checkpoint's run had {value!r}: "
+                f"{name.replace('_', '-')} is {_given(given)}, and the checkpoint was made with {_given(value)}: "
                 "resume with the same settings, or start a new checkpoint"
             )
