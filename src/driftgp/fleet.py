@@ -18,7 +18,7 @@ from driftgp.stream import keys as naming
 from driftgp.stream import store
 from driftgp.stream.base import Base
 from driftgp.stream.begin import Given, Start
-from driftgp.stream.evaluation import with_rows
+from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.keys import Key
 from driftgp.stream.runtime import Block, Streams
 from driftgp.stream.settings import Missing, Others, Settings, settings
@@ -254,7 +254,9 @@ class Fleet:
         """
         self._take(keys, X, y, time, at_once=True)
 
-    def evaluate(self, keys: Any, X: Any = None, y: Any = None, time: Any = None) -> Prediction:
+    def evaluate(
+        self, keys: Any, X: Any = None, y: Any = None, time: Any = None, *, progress: bool = False
+    ) -> Prediction:
         """Predict each row before it is learned from, and return what was predicted.
 
         Args:
@@ -262,22 +264,27 @@ class Fleet:
             X: the rows, N×D, or a frame.
             y: the target of each row, N or N×P; NaN where there is none.
             time: the time of each row, as in `update`.
+            progress: show on standard error how many rows are done.
 
         >>> days = np.array(["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-05"], "datetime64[D]")
         >>> fleet = Fleet()
         >>> fleet.evaluate(["a", "b", "a", "b"], np.ones((4, 1)), [1.0, 2.0, 1.5, 2.5], time=days).mean.shape
         (4,)
         """
-        return self._take(keys, X, y, time, at_once=False)
+        return self._take(keys, X, y, time, at_once=False, progress=progress)
 
-    def _take(self, keys: Any, X: Any, y: Any, time: Any, *, at_once: bool) -> Prediction:
+    def _take(self, keys: Any, X: Any, y: Any, time: Any, *, at_once: bool, progress: bool = False) -> Prediction:
         if X is not None:
             frames.same_index(X, y)
         with self.lock:
             block, listed = self._read(keys, X, learn=True, time=time)
             naming.one_kind(listed[:1], self.keys)
             targets = self._streams.targets(block, y)
-            made, flags = self._streams.take(block, targets, listed, at_once=at_once)
+            made: Prediction | None
+            if progress and listed:
+                made, flags = in_parts(self._streams, block, targets, listed, None)
+            else:
+                made, flags = self._streams.take(block, targets, listed, at_once=at_once)
             if made is None:
                 raise ValueError(f"X must have at least one row; got shape {block.codes.shape}")
             return with_rows(made, block, targets, flags, self._streams, listed)

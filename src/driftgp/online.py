@@ -16,7 +16,7 @@ from driftgp.predictions import Forecast, Prediction, joined
 from driftgp.stream import pending, store
 from driftgp.stream.base import Base
 from driftgp.stream.begin import Default, Given, Start
-from driftgp.stream.evaluation import with_rows
+from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.pending import Id
 from driftgp.stream.plan import Plan
 from driftgp.stream.quick import Quick, quick
@@ -334,7 +334,7 @@ class Online:
         row = self._quick.row(x)
         return row is not None and self._quick.learn(row, y, x)
 
-    def evaluate(self, X: Any, y: Any = None, elapsed: Any = None) -> Prediction:
+    def evaluate(self, X: Any, y: Any = None, elapsed: Any = None, *, progress: bool = False) -> Prediction:
         """Predict each row before it is learned from, and return what was predicted.
 
         It is the same as `predict` and `update` row by row: no row is predicted with knowledge of those after it.
@@ -343,6 +343,8 @@ class Online:
             X: the rows, N×D, or a frame.
             y: the target of each row, N or N×P; NaN where there is none. Left out where the rows have it in `target`.
             elapsed: as in `update`.
+            progress: show on standard error how many rows are done. An error or an interrupt then leaves the stream
+                after the rows of the parts that were done, and not before the first row.
 
         >>> import numpy as np
         >>> X = np.arange(500.0)[:, None] % 24
@@ -351,7 +353,7 @@ class Online:
         (500,)
         """
         with self.lock:
-            prediction = self._take(X, y, elapsed, at_once=False, table=True)
+            prediction = self._take(X, y, elapsed, at_once=False, table=True, progress=progress)
         if prediction is None:
             raise ValueError("X must have at least one row to predict for; got none")
         return prediction
@@ -399,6 +401,7 @@ class Online:
         at_once: bool,
         table: bool = False,
         issued: Prediction | None = None,
+        progress: bool = False,
     ) -> Prediction | None:
         """Learn from rows of any form; what was predicted of them before."""
         if x is None:
@@ -412,14 +415,13 @@ class Online:
                 "per row, use np.reshape(X, (-1, 1)), or X.to_frame() of a series"
             )
         targets = streams.targets(block, y)
-        made, flags = streams.take(
-            block,
-            targets,
-            [None] * len(block.codes),
-            elapsed=elapsed,
-            at_once=at_once or block.single,
-            known=self._issued(issued, block),
-        )
+        keys = [None] * len(block.codes)
+        made: Prediction | None
+        if progress and keys and not block.single:
+            made, flags = in_parts(streams, block, targets, keys, elapsed)
+        else:
+            known, at_once = self._issued(issued, block), at_once or block.single
+            made, flags = streams.take(block, targets, keys, elapsed=elapsed, at_once=at_once, known=known)
         self._ready()
         return None if made is None else with_rows(made, block, targets, flags, streams, None)
 

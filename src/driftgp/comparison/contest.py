@@ -16,6 +16,7 @@ from driftgp.defaults import Effort, Support
 from driftgp.evaluate import coverage, crps
 from driftgp.online import Online
 from driftgp.predictions import Prediction
+from driftgp.progress import Progress
 from driftgp.season import DAY, usual_step
 from driftgp.stream.base import Base
 from driftgp.stream.monitor import Monitor, Watched
@@ -37,6 +38,7 @@ def backtest(
     season: int | None = None,
     refit: int = REFIT,
     report: Report | None = None,
+    progress: bool = False,
     target: str | None = None,
     time: str | None = None,
     features: Iterable[str] | None = None,
@@ -83,6 +85,7 @@ def backtest(
             so on, by the dates of the rows; without dates that forecast is left out.
         refit: rows from one fit to the next, for methods that learn in batches.
         report: called with the name of each method that is done.
+        progress: show on standard error how many methods are done.
         target: as in `Online`, and so are all that follow.
         time: name of the column of times.
         features: columns that are known with their row.
@@ -130,13 +133,15 @@ def backtest(
     if base is not None:
         names = [*names[:1], BASE, *names[1:]]
     said, lines = {}, []
-    for name in names:
-        ALL[name].prepare()
-        began = clock.process_time()
-        said[name] = ALL[name].run(trial)
-        lines.append(_line(trial, name, said[name], said[OURS], clock.process_time() - began))
-        if report is not None:
-            report(name)
+    with Progress(len(names), "methods", shown=progress) as shown:
+        for name in names:
+            ALL[name].prepare()
+            began = clock.process_time()
+            said[name] = ALL[name].run(trial)
+            lines.append(_line(trial, name, said[name], said[OURS], clock.process_time() - began))
+            shown.to(len(lines))
+            if report is not None:
+                report(name)
     errors = {name: trial.scored - forecasts.mean for name, forecasts in said.items()}
     lines.sort(key=lambda line: line.rmse)
     laws = {name: forecasts.law for name, forecasts in said.items() if forecasts.law is not None}
