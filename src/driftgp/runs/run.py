@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.data.blocks import Block, Complain, Order, Reader, Source, in_order_of_time, order_of, time_texts
-from driftgp.data.rows import Row, Rows
+from driftgp.data.blocks import Block, Order, Reader, in_order_of_time, order_of, time_texts
+from driftgp.data.rows import Complain, Row, Rows
 from driftgp.data.written import Written, find_written, likely_keys
 from driftgp.fleet import Fleet
 from driftgp.frames import Table
@@ -112,16 +112,17 @@ class Run:
             settings: those of the run; of a resumed one, the same as before.
             rows: all rows, also those read before the file was written; of a live stream, the rows since then.
             saved: what the file holds.
-            live: answer each row at once.
+            live: answer the rows that are there at once.
             frozen: predict by what was saved, and learn nothing.
             growing: more rows are expected, so that rows are taken in the order in which they stand.
             monitored: keep scores, and answer; without, rows are only learned from.
-            block: rows that are answered at a time; None for one of a live stream, and many of a file.
+            block: rows that are answered at a time, at most; None for many.
             complain: called with a line about each malformed row that is left out.
         """
         self.settings, self.live, self.frozen = settings, live, frozen
-        self._block = 1 if live else block
-        self._source = Source(rows, skip=settings.malformed == "skip", complain=complain)
+        self._block = block
+        self._source = rows
+        rows.complain = (complain or (lambda _: None)) if settings.malformed == "skip" else None
         self._sorted: Block | None = None
         self._expected = 0  # series, as far as a first look at the file has shown
         if saved is None:
@@ -144,7 +145,7 @@ class Run:
 
     def _found(self, rows: Rows, *, finite: bool) -> Facts:
         settings = self.settings
-        first = self._source.look(1 if self.live else PEEK)
+        first = rows.look(1 if self.live else PEEK)
         asked = settings.with_their_row
         written = find_written(
             rows,
@@ -326,7 +327,7 @@ class Run:
         return store.to_bytes(KIND, self.stream.streams, extra=extra)
 
     def _go_on_from(self, saved: Saved) -> None:
-        rows = self._source.rows
+        rows = self._source
         _same_settings(saved.settings, self.settings)
         if rows.header != saved.facts.written.header:
             raise ValueError(
@@ -350,7 +351,7 @@ class Run:
                 break
         if self.rows < saved.rows or self.reader.digest != saved.digest:
             raise ValueError(
-                f"the first {saved.rows} rows of {self._source.rows.place} are not those that the checkpoint has seen: "
+                f"the first {saved.rows} rows of {self._source.place} are not those that the checkpoint has seen: "
                 "resume on the same file, or on one that has only grown"
             )
 
