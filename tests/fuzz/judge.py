@@ -1,9 +1,11 @@
 """What every forecast of a stream must be, and how its errors compare with those of two simple methods.
 
 Of each row after the first target: mean, variance and ends are finite, low ≤ median ≤ high, and mean and median lie
-within the envelope (`within_reach`). Of each 200 rows that have targets, the RMSE is divided by the smaller one of two
-rivals on the same rows: persistence, and recursive linear regression with a memory of 500 rows. Errors below 10⁻³ of
-the targets' standard deviation so far count as that much.
+within the envelope (`distances`). Of each 200 rows that have targets, the RMSE is divided by the smaller one of two
+rivals on the same rows: persistence, and recursive linear regression with a memory of 500 rows. A rival that leaves
+the envelope is brought back to its end, as the default model is: where an input far beyond all others takes the target
+with it, no forecast can both follow and keep that promise. Errors below 10⁻³ of the targets' standard deviation so far
+count as that much.
 """
 
 from collections.abc import Mapping
@@ -77,6 +79,14 @@ def distances(value: Floats, y: Floats) -> Floats:
     return np.maximum(np.maximum(value - high, low - value), 0.0) / length
 
 
+def within_reach(value: Floats, y: Floats) -> Floats:
+    """Forecasts brought to within the range of all targets before each, widened by its own length on both sides."""
+    low, high = reach_so_far(y)
+    known = np.concatenate([[0], np.cumsum(np.isfinite(y))[:-1]]) >= FIRST
+    low, high = np.where(known, low, 0.0), np.where(known, high, 0.0)
+    return np.where(known, np.clip(value, low - (high - low), high + (high - low)), value)
+
+
 def reach_so_far(y: Floats) -> tuple[Floats, Floats]:
     """Smallest and largest target before each row."""
     low, high = np.where(np.isnan(y), np.inf, y), np.where(np.isnan(y), -np.inf, y)
@@ -131,7 +141,8 @@ def ratios(mean: Floats, X: Floats, y: Floats) -> list[float]:
     known = np.flatnonzero(np.isfinite(y) & (np.abs(y) < ABSURD))[20:]
     if not known.size:
         return []
-    rivals = persistence(np.where(np.abs(y) < ABSURD, y, np.nan)), linear_regression(X, y)
+    believed = np.where(np.abs(y) < ABSURD, y, np.nan)
+    rivals = [within_reach(each, believed) for each in (persistence(believed), linear_regression(X, y))]
     found = []
     for rows in np.split(known, range(BLOCK, len(known), BLOCK)):
         if len(rows) < BLOCK // 4:

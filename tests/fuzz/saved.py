@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def change(rng: np.random.Generator, data: bytes) -> bytes:
         for _ in range(rng.integers(1, 4)):
             leaves = list(_leaves(header))
             if leaves:
-                _put(header, leaves[rng.integers(len(leaves))], VALUES[rng.integers(len(VALUES))])
+                _put(header, leaves[rng.integers(len(leaves))], deepcopy(VALUES[rng.integers(len(VALUES))]))
         text = json.dumps(header).encode()
     elif kind == 3:  # a header that unpacks to far more than the file
         bomb = (b"[" + b"[]," * 10**7 + b"[]]", b'"' + b"x" * 10**8 + b'"', b"[" * 10**5)[rng.integers(3)]
