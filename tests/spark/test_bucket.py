@@ -221,7 +221,7 @@ def test_a_worker_makes_one_job_of_what_several_tasks_bring():
         ({"target": "k"}, "'k' has several"),
         ({"level": 1.0}, "level must lie"),
         ({"buckets": 0}, "buckets must be a whole number"),
-        ({"effort": "low"}, "effort and support belong to the default model"),
+        ({"effort": "low"}, "effort, support and base belong to the default model"),
         ({"start": b"nonsense"}, "not a stream saved by driftgp"),
     ],
 )
