@@ -212,7 +212,7 @@ def test_first_rows_that_are_not_finite_are_refused(place):
     tree = store.opened("online", saved.originals()["Online"][0])
     kind, rows = tree.pop("kind"), tree["series"][0][2]["buffer"][1 + place]
     rows[3] = np.inf
-    with pytest.raises(ValueError, match="rows have numbers that no row has"):
+    with pytest.raises(ValueError, match="its rows have a number that is not finite or out of range"):
         Online.from_bytes(store.seal(kind, tree))
 
 

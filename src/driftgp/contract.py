@@ -155,7 +155,7 @@ class Contract(abc.ABC):
         return
 
     def rescale(self, state: Any, units: Units) -> None:  # noqa: ARG002
-        """Change the state to what it were if every sample had come in these units of the present ones."""
+        """Change the state to new units, as if every sample had come in them."""
         raise ValueError(f"{type(self).__name__} cannot change the units of what it has learned")
 
     def move_level(self, state: Any, step: np.ndarray) -> None:  # noqa: ARG002

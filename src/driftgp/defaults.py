@@ -175,7 +175,7 @@ def checked_base(base: Any, inputs: int, y: np.ndarray) -> int:
 
 
 def check_effort(effort: str) -> None:
-    """Refuse an effort that there is not."""
+    """Refuse an effort other than low, medium and high."""
     if effort not in get_args(Effort):
         raise ValueError(f'effort must be "low", "medium" or "high"; got {effort!r}')
 

@@ -30,7 +30,7 @@ def affordable(what: str, size: int, length: int) -> None:
     most = _TIMES * length + _NUMBERS
     if size > most:
         raise ValueError(
-            f"{what} of {size} bytes is too large for a file of {length} bytes: at most {most} are believed"
+            f"{what} of {size} bytes is too large for a file of {length} bytes: at most {most} bytes are accepted"
         )
 
 

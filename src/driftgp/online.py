@@ -28,9 +28,11 @@ _KIND = "online"
 
 
 class Online:
-    """Predict and update in place, from the first row on. Several threads may share one: their calls take turns.
+    """Predict and learn row by row, from the first row on.
 
-    Without a model it is the default one. It keeps the first 400 rows, predicts meanwhile with the default for a stream
+    Several threads may share one object: their calls take turns.
+
+    Without a model it uses the default. It keeps the first 400 rows, predicts meanwhile with the default for a stream
     of which nothing is known, and then builds the model that these rows choose and has it learn from them.
 
     >>> from driftgp.data import toy_stream
@@ -101,13 +103,13 @@ class Online:
             lags: past targets that are inputs: how many, or how many steps back each of them is.
             calendar: True for waves of the day and the week, or the cycles: "day", "week", "year".
             holidays: dates, or the code of a country such as "US" (with ``driftgp[holidays]``).
-            horizon: rows from a forecast to the last row whose target is known. In `evaluate`, row i − horizon is
+            horizon: how many rows after the last known target the predicted row is. In `evaluate`, row i − horizon is
                 learned just before row i is predicted.
-            effort: of the default model: "low", "medium" or "high" (see `recommended`).
-            support: of its targets: "auto", "real", "positive" or (low, high).
+            effort: cost and accuracy of the default model: "low", "medium" or "high" (see `recommended`).
+            support: range of the targets: "auto", "real", "positive" or (low, high).
             base: column that holds a forecast of the target from elsewhere, a vendor's or another model's, known with
                 its row; the index of the input where rows are arrays. It is corrected, and gets intervals that hold.
-            level: of the intervals in `to_frame` and `scores`.
+            level: share of targets in the intervals of `to_frame` and `scores`.
             missing: rows with a blank input: fill it in ("carry"), "skip" them, or "refuse" them.
             half_life: refused: the default learns how fast to forget, and a model has a setting for it.
         """
@@ -165,12 +167,12 @@ class Online:
 
     @property
     def streams(self) -> Streams:
-        """The runtime below it, for entry points that keep more in one file."""
+        """The runtime inside, for entry points that store more in one file."""
         return self._streams
 
     @property
     def settings(self) -> Settings:
-        """What was said of its rows."""
+        """The settings of its rows."""
         return self._streams.settings
 
     @property
@@ -221,7 +223,7 @@ class Online:
     def _at_work(self) -> Any:
         series = self._series
         if series is None or series.seat is None:
-            raise ValueError("there is no state yet: it begins with the first row that `update` is given")
+            raise ValueError("there is no state yet: call update with a first row")
         return series.seat
 
     def __repr__(self) -> str:
@@ -359,7 +361,7 @@ class Online:
         return prediction
 
     def evaluate_watched(self, X: Any, y: Any, elapsed: Any, every: int, watch: Callable[[State], Any]) -> Prediction:
-        """Do what `evaluate` does, and call `watch` with the state before every so many rows, as it is then.
+        """Do what `evaluate` does, and call `watch` with the state at regular intervals of rows.
 
         Args:
             X: the rows.
@@ -383,11 +385,11 @@ class Online:
         return joined([part for part in made if part is not None], block.source)
 
     def warm(self, X: Any, y: Any) -> None:
-        """Begin with a batch of rows, X (N×D, or a frame) and y: the model that they choose is at work at once."""
+        """Begin with a batch of rows, X (N×D, or a frame) and y. They choose the model, which is used at once."""
         frames.same_index(X, y)
         with self.lock:
             if self.begun:
-                raise ValueError("a stream can be warmed up once, before its first row: take a new Online")
+                raise ValueError("warm must be called once, before the first row: use a new Online")
             block = self._streams.read(X, learn=True)
             self._streams.warm(block, self._streams.targets(block, y), None)
             self._ready()
@@ -441,7 +443,7 @@ class Online:
 
     @property
     def pending(self) -> int:
-        """How many rows wait for their label under an id."""
+        """Number of rows that wait under an id for their label."""
         return 0 if self._series is None else len(self._series.waiting)
 
     # ---- copies and files --------------------------------------------------------------------------------------------
@@ -457,7 +459,7 @@ class Online:
         self._adopt(store.from_bytes(_KIND, kept["data"], given).streams)
 
     def to_bytes(self, **extra: Any) -> bytes:
-        """All that it knows, as bytes; `extra` is anything that JSON can hold."""
+        """The whole stream as bytes; `extra` is anything that JSON can hold."""
         with self.lock:
             return store.to_bytes(_KIND, self._streams, extra=extra)
 
@@ -472,18 +474,18 @@ class Online:
 
     @classmethod
     def of(cls, streams: Streams) -> "Online":
-        """The one that stands on a runtime, `streams`."""
+        """The object around a runtime, `streams`."""
         online = cls.__new__(cls)
         online._adopt(streams)  # noqa: SLF001
         return online
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that it knows to the file at `path`, which at every moment is the old one or the new one."""
+        """Write the stream to the file at `path`. The file is replaced in one step."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Online":
-        """Read what `save` wrote, in this process or another one, and go on to the last bit.
+        """Read what `save` wrote. The stream then continues with the same bits, in any process.
 
         Args:
             path: the file.
@@ -511,7 +513,7 @@ def refuse_of_the_default(model: Model | Start | None, effort: str, support: Sup
 
 
 def refuse_half_life(value: Any) -> None:
-    """Say why there is no half-life here."""
+    """Refuse a half-life, with the reason."""
     if value is not None:
         raise ValueError(
             f"half_life is no setting of the default, which weighs several rates of forgetting by how well each does; "

@@ -49,7 +49,7 @@ _LEVEL = 0.01
 
 
 class Span(View):
-    """The range of each target of late, zeros before the first."""
+    """The recent range of each target, zeros before the first."""
 
     low: np.ndarray = floats("P")
     high: np.ndarray = floats("P")

@@ -77,13 +77,13 @@ def compare(
         ),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="Read the first so many rows.", show_default="all", rich_help_panel=MODEL)
+        int | None, typer.Option(min=1, help="Read only this many rows.", show_default="all", rich_help_panel=MODEL)
     ] = None,
     warmup: Annotated[
-        int | None, typer.Option(min=1, help="Rows before the first scored one.", rich_help_panel=MODEL)
+        int | None, typer.Option(min=1, help="First rows, which are not scored.", rich_help_panel=MODEL)
     ] = 500,
     refit: Annotated[
-        int, typer.Option(min=1, help="Rows from one fit of a batch method to the next.", rich_help_panel=MODEL)
+        int, typer.Option(min=1, help="Rows after which batch methods are fitted again.", rich_help_panel=MODEL)
     ] = 168,
     time_format: TimeFormat = None,
     decimal: Decimal = None,

@@ -1,4 +1,4 @@
-"""`driftgp inspect`: a page on what a file holds. What it is, what it has learned, how it does, what to look at."""
+"""`driftgp inspect`: a page about a saved file: what it is, what it has learned, its errors, and what to look at."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def inspect(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="File that run --checkpoint, Online.save or Fleet.save wrote.")
     ],
-    key: Annotated[str | None, typer.Option(help="Series to look at.", show_default="most alarms")] = None,
+    key: Annotated[str | None, typer.Option(help="Key of the series to show.", show_default="most alarms")] = None,
     plot: Picture = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:

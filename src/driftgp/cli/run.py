@@ -96,43 +96,55 @@ def run(
     level: Level = None,
     alarms: Annotated[
         bool | None,
-        typer.Option("--alarms/--no-alarms", help="Say when something has changed.", rich_help_panel=MODEL),
+        typer.Option("--alarms/--no-alarms", help="Raise alarms when something has changed.", rich_help_panel=MODEL),
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=NAMED),
+        typer.Option(
+            help="Kernel, such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=NAMED
+        ),
     ] = None,
     inducing: Annotated[
-        int | None, typer.Option(help="Most inducing points.", show_default="40", rich_help_panel=NAMED)
+        int | None, typer.Option(help="Largest number of inducing points.", show_default="40", rich_help_panel=NAMED)
     ] = None,
     window: Annotated[
-        int | None, typer.Option(help="Rows that a model remembers.", show_default="300", rich_help_panel=NAMED)
+        int | None, typer.Option(help="Rows in the window of the model.", show_default="300", rich_help_panel=NAMED)
     ] = None,
     half_life: Annotated[
         str | None,
         typer.Option(
-            help="Time (7d, 36h) or rows until a sample counts half.", show_default="by --window", rich_help_panel=NAMED
+            help="Time (7d, 36h) or number of rows after which a row counts half.",
+            show_default="by --window",
+            rich_help_panel=NAMED,
         ),
     ] = None,
     warmup: Annotated[
-        int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100", rich_help_panel=NAMED)
+        int | None,
+        typer.Option(
+            help="First rows, from which the model takes its starting values; 0: none.",
+            show_default="100",
+            rich_help_panel=NAMED,
+        ),
     ] = None,
     missing: Annotated[
         str | None,
         typer.Option(
-            help="Blank inputs: carry on with them filled in, skip or refuse the row.",
+            help="What to do with a blank input: carry (fill it in), skip (do not learn the row) or refuse.",
             show_default="carry",
             rich_help_panel=INPUTS,
         ),
     ] = None,
     malformed: Malformed = None,
     standardise: Annotated[
-        bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.", rich_help_panel=NAMED)
+        bool | None,
+        typer.Option("--standardise/--no-standardise", help="Scale inputs and targets.", rich_help_panel=NAMED),
     ] = None,
     calibrate: Annotated[
         bool | None,
         typer.Option(
-            "--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.", rich_help_panel=NAMED
+            "--calibrate/--no-calibrate",
+            help="Adapt the width of intervals to their share of targets.",
+            rich_help_panel=NAMED,
         ),
     ] = None,
     time_format: TimeFormat = None,
@@ -150,7 +162,7 @@ def run(
     importance: Annotated[
         Path | None,
         typer.Option(
-            help="Picture of the importance of each input over time.", callback=picture, rich_help_panel=FILES
+            help="Picture of the importance of each input over time, to write.", callback=picture, rich_help_panel=FILES
         ),
     ] = None,
     checkpoint: Annotated[
@@ -163,7 +175,7 @@ def run(
     ] = None,
     frozen: Annotated[
         bool,
-        typer.Option("--frozen", help="Predict by the checkpoint, and learn nothing.", rich_help_panel=FILES),
+        typer.Option("--frozen", help="Predict from the checkpoint and learn nothing.", rich_help_panel=FILES),
     ] = False,
     every: Annotated[
         int | None,
@@ -172,7 +184,8 @@ def run(
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with the same settings; options win.", rich_help_panel=FILES)
+        Path | None,
+        typer.Option(help="TOML file with settings; options on the command line win.", rich_help_panel=FILES),
     ] = None,
     summary: Annotated[
         bool, typer.Option("--summary/--no-summary", help="Print the table of scores.", rich_help_panel=FILES)

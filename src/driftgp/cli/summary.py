@@ -39,10 +39,10 @@ ALARMS_SHOWN = 5
 
 
 class Summary:
-    """What is said at the end of a run."""
+    """The summary at the end of a run."""
 
     def __init__(self, run: Run, seconds: float) -> None:
-        """Take the run, and how long it took."""
+        """Take the run, and its duration."""
         from driftgp.runs.warnings import warnings_of
 
         assert run.monitor is not None  # noqa: S101
@@ -107,7 +107,7 @@ class Summary:
     # ---- for people --------------------------------------------------------------------------------------------------
 
     def remark(self) -> None:
-        """Say it in a line on standard error, where predictions are on standard output; and the warnings."""
+        """Print one line and the warnings on standard error, where predictions go to standard output."""
         console.remark(f"RMSE {figure(self.total['rmse'])}, coverage {self.total['coverage']:.1%}; {self.pace}")
         for warning in self.warnings:
             console.remark(f"Warning: {warning}")

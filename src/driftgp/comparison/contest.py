@@ -52,7 +52,7 @@ def backtest(
     support: Support = "auto",
     base: Base = None,
 ) -> Backtest:
-    """Compare the default model with what people use now, each row predicted before its label is known.
+    """Compare the default model with common methods; each row is predicted before its label is known.
 
     All methods have the same inputs, those that `Online` with these settings gives its model, and are scored on the
     same rows. The default model is `Online` from the first row on. Methods whose library is not installed are left out,
@@ -86,7 +86,7 @@ def backtest(
         refit: rows from one fit to the next, for methods that learn in batches.
         report: called with the name of each method that is done.
         progress: show on standard error how many methods are done.
-        target: as in `Online`, and so are all that follow.
+        target: name of the column to predict; this argument and all below are those of `Online`.
         time: name of the column of times.
         features: columns that are known with their row.
         known: columns that are known ahead of time.
@@ -94,9 +94,9 @@ def backtest(
         lags: past targets that are inputs.
         calendar: cycles of the calendar that are inputs.
         holidays: dates, or the code of a country.
-        horizon: rows from a forecast to the last row whose target is known.
+        horizon: how many rows after the last known target the predicted row is.
         effort: of the default model.
-        support: of its targets.
+        support: range of the targets.
         base: column, or index of the input, that holds a forecast of the target from elsewhere. All methods have it as
             an input, and it has a line of its own.
     """

@@ -261,7 +261,7 @@ def _is_packed(path: str) -> bool:
 def _refuse_others(path: str, start: bytes) -> None:
     for magic, what in _OTHERS.items():
         if start.lstrip(b"\xef\xbb\xbf \r\n").startswith(magic):
-            raise ValueError(f"{path} is no text with one row per line. It looks like {what}")
+            raise ValueError(f"{path} is not text with one row per line. It looks like {what}")
 
 
 def count_rows(path: str) -> int:

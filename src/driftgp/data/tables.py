@@ -173,7 +173,7 @@ def read_cells(path: Path, sheet: str | None) -> tuple[str, list[tuple[int, tupl
     with path.open("rb") as file:
         start = file.read(2)
     if start not in (b"PK", b"\xd0\xcf"):
-        raise ValueError(f"{path} is no workbook, in spite of its name: if it is text, give it the ending .csv")
+        raise ValueError(f"{path} is not a workbook, although its name says so: if it is text, give it the ending .csv")
     with _named_errors(path):
         _refuse_too_large(path)
     names = sheet_names(path)

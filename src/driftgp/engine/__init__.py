@@ -23,7 +23,7 @@ CHOICES = ("auto", "native", "reference")
 
 
 def engine(model: Contract, inputs: int, outputs: int) -> Engine:
-    """The engine for a model with so many inputs and outputs.
+    """The engine for a model with these numbers of inputs and outputs.
 
     >>> from driftgp import AGP
     >>> engine(AGP(), inputs=3, outputs=1).kind in ("native", "reference")

@@ -36,7 +36,7 @@ class NativeEngine:
     kind = "native"
 
     def __init__(self, model: Contract, inputs: int, outputs: int, level: str = "best") -> None:
-        """Take a model for so many inputs and outputs.
+        """Take a model and its numbers of inputs and outputs.
 
         Raises `NoLibrary` where there is no library of this version, and `description.Unknown` for a part that has no
         twin in C++.

@@ -152,7 +152,7 @@ class Prediction(abc.ABC):
         seen = None if self.source is None else self.source.seen
         if seen is None:
             raise ValueError(
-                "scores need the targets, which evaluate knows and predict does not: take driftgp.evaluate.scores(p, y)"
+                "scores need targets: use the result of evaluate, or driftgp.evaluate.scores(prediction, y)"
             )
         return seen.scores(self)
 

@@ -209,7 +209,7 @@ class Run:
             step = usual_step(at / 1e6)
         if step is None:
             raise ValueError(
-                f"half-life {text!r} needs rows that are usually as far apart: the first ones are not, or are too few"
+                f"half-life {text!r} needs rows at regular distances in time: the first rows are irregular, or too few"
             )
         return float(0.5 ** (step / (length * SECONDS.get(unit, 1.0))))
 
@@ -363,7 +363,7 @@ class Run:
 
 
 def read_checkpoint(data: bytes) -> Saved:
-    """What the file of a run holds, or a refusal of data that is none."""
+    """What the file of a run holds; other data are refused."""
     extra = store.opened(KIND, data)["extra"]
     try:
         settings = settings_from({name: value for name, value in extra["settings"].items() if value is not None})
@@ -389,7 +389,7 @@ def _facts(stored: dict[str, Any]) -> Facts:
     lags, calendar = stored["chosen"]
     forgetting = stored["forgetting"]
     if forgetting is not None and not 0.0 < float(forgetting) <= 1.0:
-        raise ValueError(f"run is damaged: no model forgets at a rate of {forgetting!r}")
+        raise ValueError(f"run is damaged: a rate of forgetting must lie in (0, 1]; got {forgetting!r}")
     return Facts(
         Written.from_json(stored["written"]),
         Chosen(tuple(map(int, lags)), tuple(map(str, calendar))),
@@ -436,7 +436,7 @@ def _values(table: Table, name: str) -> np.ndarray:
 
 
 def _flags(marks: dict[str, np.ndarray], alarms: dict[int, list[str]], rows: int) -> list[str]:
-    """What was odd about each row, in words."""
+    """The flags of each row, in words."""
     words: dict[int, list[str]] = {}
     for name, marked in marks.items():
         for row in np.flatnonzero(marked).tolist():

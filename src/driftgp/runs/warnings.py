@@ -1,4 +1,4 @@
-"""What one should know before one believes a run: the same in the summary, in `inspect` and on the picture."""
+"""Warnings about a run: the same in the summary, in `inspect` and on the picture."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta, timezone
@@ -25,23 +25,23 @@ class Judged(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """What it was told."""
+        """Its settings."""
 
     @property
     def facts(self) -> Facts:
-        """What its first rows have shown."""
+        """Facts from its first rows."""
 
     @property
     def monitor(self) -> Monitor | None:
-        """How it has done."""
+        """Its errors so far."""
 
     @property
     def oddities(self) -> Oddities:
-        """What is odd about its rows."""
+        """Odd rows that were found."""
 
     @property
     def remarks(self) -> list[str]:
-        """What its stream has said."""
+        """Remarks of its stream."""
 
 
 def warnings_of(run: Judged) -> list[str]:

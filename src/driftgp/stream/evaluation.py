@@ -1,4 +1,4 @@
-"""What was predicted of rows, with the rows: their own times, keys, targets, and what was odd about each."""
+"""Predictions together with their rows: times, keys, targets and flags."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -98,7 +98,7 @@ class Seen:
 
     @property
     def remarks(self) -> list[str]:
-        """What was odd about each row, in words."""
+        """The flags of each row, in words."""
         rows: list[list[str]] = [[] for _ in self.wall]
         for name, marked in self.flags.items():
             for row in np.flatnonzero(marked).tolist():
@@ -106,7 +106,7 @@ class Seen:
         return [" ".join(words) for words in rows]
 
     def scores(self, prediction: Prediction) -> Scores:
-        """What the forecasts of these rows were worth."""
+        """The scores of the forecasts of these rows."""
         return scores_of(prediction, self)
 
     def before(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How forecasts have done, row by row: errors beside naive forecasts, coverage, widths, alarms.
+"""Scores of forecasts, row by row: errors beside naive forecasts, coverage, widths, alarms.
 
 Sums are kept for each series, and all that a summary says follows from them. They are taken one row after another, so
 that how rows are cut into blocks changes no bit of them. A row is scored once its target has come, if a target was
@@ -85,7 +85,7 @@ class Monitor:
         densities: tuple[str, ...] = ("log_density",),
         naive: bool = True,
     ) -> None:
-        """Have seen nothing."""
+        """Start without any rows."""
         self.horizon, self.lags, self.watch, self.densities = horizon, lags, watch, densities
         self.compared = naive
         self.places: dict[Key, int] = {}
@@ -279,9 +279,9 @@ class Monitor:
         largest, line = stored["largest"]
         self.largest, self.largest_line = float(largest), int(line)
         if len(self.places) != len(keys) or self.forecasts.ndim != 1 or self.forecasts.shape != self.inside.shape:
-            raise ValueError("its scores are not those of its series")
+            raise ValueError("its scores do not belong to its series")
         if not np.isfinite(self.hours).all() or np.isinf(self.sums[:, :6]).any() or len(self.forecasts) > LAST:
-            raise ValueError("its scores are numbers that no scores are")
+            raise ValueError("its scores have a number that is not finite or out of range")
 
 
 def means(sums: dict[str, float], labels: Sequence[str]) -> dict[str, float]:

@@ -423,7 +423,7 @@ def refuse_unread(name: str, first: str) -> None:
 
 
 def never_there(names: Sequence[str], rows: int) -> str:
-    """What to say of columns that had no value in any of so many rows.
+    """The sentence on columns that had no value in any row.
 
     >>> never_there(["wind"], 400)
     "column 'wind' has had no value in 400 rows, and says nothing so far: leave it out if none will come"

@@ -586,7 +586,7 @@ def _places(works: list[Work], ends: np.ndarray) -> tuple[np.ndarray | None, np.
 
 
 def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Items, so many at a time.
+    """Items, in lists of this size.
 
     >>> list(batched("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]

@@ -1,4 +1,4 @@
-"""What forecasts were worth: their errors beside those of naive forecasts, and how often their intervals held."""
+"""Scores of forecasts: errors beside those of naive forecasts, and coverage of intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -119,7 +119,7 @@ def _with_arrays(value: Any, payload: memoryview, used: int) -> tuple[Any, int]:
     if _ARRAY in value:
         code, *shape = value[_ARRAY]
         if not all(type(size) is int and size >= 0 for size in shape):
-            raise ValueError("an array has a size that is no count")
+            raise ValueError("the size of an array is not a whole number")
         end = used + _KINDS[code].itemsize * math.prod(shape)
         if end > len(payload):
             raise ValueError("an array is longer than the file")
@@ -192,12 +192,12 @@ def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Store
         _fill(kind, streams, tree, given)
         extra = tree["extra"]
         if not isinstance(extra, dict):
-            raise ValueError("what was saved beside it is no table")
+            raise ValueError("the extra data saved beside it are not a table")
     except ValueError as error:
         text = str(error)
         already = text.startswith((f"{kind} ", "state "))
         raise ValueError(
-            text if already else f"{kind} is damaged: what it says of its rows cannot be ({text})"
+            text if already else f"{kind} is damaged: the description of its rows is not valid ({text})"
         ) from error
     except _WRONG as error:
         raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
@@ -309,7 +309,7 @@ def _start_of(kind: str, chosen: Settings, stored: dict[str, Any], given: Model 
     if stored["is"] == "model":
         return Given(model_of(kind, stored["model"], given))
     if stored["is"] != "default":
-        raise ValueError(f"{kind} cannot be read without what chose its models: give it")
+        raise ValueError(f"{kind} cannot be read without the model or start that it was made with: give it")
     if given is not None:
         raise ValueError(f"{kind} is of another model: of the default, not of {type(given).__name__}")
     return Default.of(chosen)
