@@ -57,9 +57,7 @@ class Reader:
         kinds: what each column holds, as far as is known by now.
     """
 
-    def __init__(
-        self, rows: Rows, written: Written, *, key: str | None = None, filled: Collection[str] = ()
-    ) -> None:
+    def __init__(self, rows: Rows, written: Written, *, key: str | None = None, filled: Collection[str] = ()) -> None:
         """Take the rows and how they are written.
 
         Args:

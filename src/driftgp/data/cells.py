@@ -17,7 +17,9 @@ from driftgp.extras import needs
 with needs("reading tables", extra="cli"):
     import polars as pl
 
-_PLAIN = r"^(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{2})(:[0-5]\d(?:\.\d{1,6})?)?(?: ?(Z|[+-][01]\d(?::?[0-5]\d)?))?)?$"
+_PLAIN = (
+    r"^(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{2})(:[0-5]\d(?:\.\d{1,6})?)?(?: ?(Z|[+-][01]\d(?::?[0-5]\d)?))?)?$"
+)
 _TURNED = {  # orders of day and month as an ISO date; the numbers of one are apart by one mark
     "day-first": [(rf"^(\d{{1,2}}){mark}(\d{{1,2}}){mark}(\d{{4}})\b", "${3}-${2}-${1}") for mark in ("/", r"\.", "-")],
     "month-first": [(rf"^(\d{{1,2}}){mark}(\d{{1,2}}){mark}(\d{{4}})\b", "${3}-${1}-${2}") for mark in ("/", "-")],

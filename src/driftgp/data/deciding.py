@@ -60,10 +60,7 @@ def decide_order(rows: Rows, first: Iterable[Row], column: int) -> tuple[str | N
     for row in first:
         orders.see(row.line, row.cells[column])
     if len(orders.possible) > 1 and orders.matters:
-        for line, row in ((line, row) for taken in rows.every() for line, row in zip(*taken[:2], strict=True)):
-            orders.see(line, row[column])
-            if len(orders.possible) < 2:
-                break
+        _see_all(rows, column, orders)
     name = rows.header[column]
     if not orders.possible:
         raise ValueError(_contradiction(rows, name, orders))
@@ -74,6 +71,15 @@ def decide_order(rows: Rows, first: Iterable[Row], column: int) -> tuple[str | N
     line, cell = orders.deciding
     order = orders.possible[0]
     return order, f"dates of {name!r} are {order}, as {cell!r} in line {line} shows"
+
+
+def _see_all(rows: Rows, column: int, orders: Orders) -> None:
+    """Have a whole file say in which order its dates are, as far as need be."""
+    for taken in rows.every():
+        for line, cells in zip(taken.lines, taken.cells, strict=True):
+            orders.see(line, cells[column])
+            if len(orders.possible) < 2:
+                return
 
 
 def _contradiction(rows: Rows, name: str, orders: Orders) -> str:

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftgp.data.cells import as_times
-from driftgp.data.stream import Floats
 from driftgp.extras import needs
 from driftgp.files import write_atomically
 
 with needs("files of predictions", extra="cli"):
     import polars as pl
 
+Floats = NDArray[np.float64]
 NUMBERS = ("mean", "std", "low", "high", "actual")
 _OURS = ("line", *NUMBERS, "flags")
 

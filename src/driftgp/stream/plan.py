@@ -351,7 +351,9 @@ def _grown(labels: Labels, column: Column) -> Labels:
 
 def _coded(column: Column, kind: Kind) -> np.ndarray:
     if isinstance(kind, dict):
-        codes = {value: np.nan if label is None else float(kind.get(label, _UNSEEN)) for value, label in _read(column, kind)}
+        codes = {
+            value: np.nan if label is None else float(kind.get(label, _UNSEEN)) for value, label in _read(column, kind)
+        }
         return np.fromiter(map(codes.__getitem__, _texts(column)), np.float64, len(column))
     if column.kind == "numbers":
         return np.asarray(column.values, np.float64)
