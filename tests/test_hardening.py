@@ -128,12 +128,14 @@ def test_numbers_whose_squares_overflow_are_no_warning_and_no_error():
         ("Anchored", "C", -1e200, "C must be finite, and at most 1e"),
         ("Anchored", "keep", 1e-300, "keep must lie in"),
         ("Anchored", "gain", 3.0, "gain must lie in"),
+        ("Anchored", "trace", 1e200, "trace must be finite, and at most 1e"),
+        ("Anchored", "waiting", 8, "waiting must lie in"),
     ],
 )
 def test_regressions_out_of_all_proportion_are_refused(name, field, value, message):
     """They were taken, and the forecast after the next row was no number."""
     state = states.grown(name).copy()
-    state.record["heads"][field][0] = value
+    state.record["heads"][field][...] = value
     with pytest.raises(ValueError, match=message):
         states.by_checkpoint(np.random.default_rng(0), state)
 

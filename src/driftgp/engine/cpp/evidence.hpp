@@ -63,6 +63,24 @@ class FixedPoints {
         return x;
     }
 
+    // Some rows of L⁻¹ k at a time, which share what they load of k.
+    template <int R>
+    static void whiten(int i, const double *N, const double *k, double *near) {
+        const double *row[R];
+        Vec sums[R];
+        for (int r = 0; r < R; r++) row[r] = N + lower_row(i + r), sums[r] = Vec{};
+        int j = 0;
+        for (; j + W <= i + 1; j += W) {
+            Vec at = load(k + j);
+            for (int r = 0; r < R; r++) sums[r] += load(row[r] + j) * at;
+        }
+        for (int r = 0; r < R; r++) {
+            double s = sum(sums[r]);
+            for (int l = j; l <= i + r; l++) s += row[r][l] * k[l];
+            near[i + r] = s;
+        }
+    }
+
   public:
     const Hyperparameters &p;
     const double *Z;  // D×apart
@@ -78,28 +96,38 @@ class FixedPoints {
             K[size_t(i) * ld + i] = p.variance * (1.0 + POINT_JITTER);
         }
     }
-    // L⁻¹ of k(Z, Z), whose rows lie `apart` from each other; false if there is none.
+    // L⁻¹ of k(Z, Z), row after row up to the diagonal; false if there is none.
     bool factor(double *N, Memory &memory) const {
         Lease lease(memory);
         double *K = memory.zeros(size_t(m) * ld), *inverse = memory.take(size_t(m) * ld);
         gram(K, memory);
         if (!factorise(m, K, ld)) return false;
         invert(m, K, inverse, ld);
-        for (int i = 0; i < m; i++) {
-            std::copy_n(inverse + size_t(i) * ld, i + 1, N + size_t(i) * apart);
-            std::fill(N + size_t(i) * apart + i + 1, N + size_t(i) * apart + m, 0.0);
-        }
+        for (int i = 0; i < m; i++) std::copy_n(inverse + size_t(i) * ld, i + 1, N + lower_row(i));
+        std::fill(N + lower_row(m), N + lower_row(apart), 0.0);
         return true;
     }
+    static size_t lower_row(int i) { return size_t(i) * (size_t(i) + 1) / 2; }
     // N as it lies in a record, with rows of whole vectors.
     double *spread(const double *N, Memory &memory) const {
         double *own = memory.zeros(size_t(m) * ld);
-        for (int i = 0; i < m; i++) std::copy_n(N + size_t(i) * apart, m, own + size_t(i) * ld);
+        for (int i = 0; i < m; i++) std::copy_n(N + lower_row(i), i + 1, own + size_t(i) * ld);
         return own;
     }
-    double *turned(const double *spread_N, Memory &memory) const {
+    double *turned(const double *N, Memory &memory) const {
         double *Nt = memory.zeros(size_t(m) * ld);
-        transpose(m, m, spread_N, ld, Nt, ld);
+        for (int i = 0; i < m; i += W) {
+            double *square = Nt + i;
+            int high = std::min(W, m - i), j = 0;
+            for (; high == W && j + W <= i + 1; j += W) {
+                Vec r[W];
+                for (int k = 0; k < W; k++) r[k] = load(N + lower_row(i + k) + j);
+                exchange_quarters<W / 2>(r);
+                for (int k = 0; k < W; k++) store(square + size_t(j + k) * ld, r[k]);
+            }
+            for (int k = 0; k < high; k++)
+                for (int l = j; l <= i + k; l++) square[size_t(l) * ld + k] = N[lower_row(i + k) + l];
+        }
         return Nt;
     }
     // Φ at one x: 1, √v x, L⁻¹ k(Z, x), and zeros up to F.
@@ -110,15 +138,9 @@ class FixedPoints {
         phi[0] = 1.0;
         for (int d = 0; d < p.D; d++) phi[1 + d] = p.linear[d] * x[d];
         double *near = phi + 1 + p.D;
-        for (int i = 0; i < m; i++) {
-            const double *row = N + size_t(i) * apart;
-            Vec sums{};
-            int j = 0;
-            for (; j + W <= i + 1; j += W) sums += load(row + j) * load(k + j);
-            double s = sum(sums);
-            for (; j <= i; j++) s += row[j] * k[j];
-            near[i] = s;
-        }
+        int i = 0;
+        for (; i + 4 <= m; i += 4) whiten<4>(i, N, k, near);
+        for (; i < m; i++) whiten<1>(i, N, k, near);
         std::fill(near + m, phi + F, 0.0);
     }
     // The same at several rows; K (rows×M) stays for the caller. `Nt` is Lᵀ⁻¹.

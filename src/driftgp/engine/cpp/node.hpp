@@ -43,7 +43,9 @@ class Layout {
     };
     std::vector<Field> fields;
     size_t size = 0;
+    size_t kept = 0;  // numbers that nodes keep for the rest of a call, outside of the record (Memory::kept)
 
+    size_t keep(size_t count) { return kept += count, kept - count; }
     size_t floats(const char *name, size_t count = 1) { return add(name, false, count); }
     size_t wholes(const char *name, size_t count = 1) { return add(name, true, count); }
     // Fields of a part, declared by `declare`; where the part begins.
