@@ -3,7 +3,7 @@
 import math
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from driftgp.forecasting import stored
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.fans import Fans
 from driftgp.forecasting.future import Future, none_given
-from driftgp.forecasting.placed import Placed, Repeated, instants, shown
+from driftgp.forecasting.placed import Placed, Repeated, Steps, instants, shown
 from driftgp.forecasting.reading import Reader, Rows
 from driftgp.forecasting.asked import Asked, asked
 from driftgp.forecasting.tables import About
@@ -190,18 +190,7 @@ class Forecaster:
         """
         with self.lock:
             said: list[str] = []
-            table = frames.table(rows)
-            if table is not None:
-                if times is not None or known is not None or past is not None:
-                    raise ValueError(
-                        "times, known and past are columns of the table: name them, and give the table alone"
-                    )
-                read, keys, reader = self._reader.history(self._settings, table)
-                rows_of = self._by_key(read, keys)
-            else:
-                beside = {"known": known, "past": past}
-                read, reader = self._reader.array(self._settings, rows, times, beside)
-                rows_of = {None: read}
+            rows_of, reader = self._read(self._reader, rows, times, known, past)
             changed = {}
             for key, own in rows_of.items():
                 before = self._series.get(key) or Placed(Rows.none(own.codes.shape[1]))
@@ -209,11 +198,24 @@ class Forecaster:
                 try:
                     changed[key] = before.taken(self._settings, reader, own, said, name)
                 except Repeated as error:
-                    raise _explained(error, table, reader) from None
+                    raise _explained(error, rows, reader) from None
             if said and self._outspoken:
                 more = f" ({len(said)} such remarks)" if len(said) > 1 else ""
                 warnings.warn(said[0] + more, UserWarning, stacklevel=2)
             self._swap(reader, changed, outspoken=self._outspoken and not said)
+
+    def _read(
+        self, reader: Reader, rows: Any, times: Any = None, known: Any = None, past: Any = None
+    ) -> tuple[dict[Key | None, Rows], Reader]:
+        """Rows by their keys, and what is known of tables once they have come."""
+        table = frames.table(rows)
+        if table is None:
+            read, reader = reader.array(self._settings, rows, times, {"known": known, "past": past})
+            return {None: read}, reader
+        if times is not None or known is not None or past is not None:
+            raise ValueError("times, known and past are columns of the table: name them, and give the table alone")
+        read, keys, reader = reader.history(self._settings, table)
+        return self._by_key(read, keys), reader
 
     def _swap(self, reader: Reader, changed: dict[Key | None, Placed], *, outspoken: bool) -> None:
         """Take on what has been prepared: in one step of the interpreter, so that no signal comes between its parts."""
@@ -339,6 +341,22 @@ class Forecaster:
         with self.lock:
             return backtest(self, rows, origins=origins, h=h, methods=methods)
 
+    def steps(self, rows: Any = None) -> Iterator[tuple[Key | None, Placed, Reader, Steps]]:
+        """Each series with rows on its grid: the last ones, which are kept, or all those of a table.
+
+        Args:
+            rows: a table as `update` takes it.
+        """
+        if rows is None:
+            for key, placed in self._series.items():
+                settled = placed.settled(self._settings, self._reader, [], "")
+                if settled.last is not None:
+                    yield key, settled, self._reader, settled.last
+            return
+        rows_of, reader = self._read(Reader(), rows)
+        for key, own in rows_of.items():
+            yield (key, *Placed(own.some(slice(0, 0))).gridded(self._settings, reader, own, "" if key is None else f"{key!r}: "))
+
     # ---- copies and files --------------------------------------------------------------------------------------------
 
     def copy(self) -> "Forecaster":
@@ -402,9 +420,9 @@ class TooShort(ValueError):
     """A series has too few rows for a forecast of so many steps."""
 
 
-def _explained(error: Repeated, table: Table | None, reader: Reader) -> ValueError:
+def _explained(error: Repeated, rows: Any, reader: Reader) -> ValueError:
     """Several rows of one time, with the column that tells them apart where there is one."""
-    names = reader.names
+    names, table = reader.names, frames.table(rows)
     if table is None or names is None or names.key is not None:
         return error
     found = telling(table, names.time, {names.target, names.time})

@@ -83,29 +83,41 @@ class Placed(NamedTuple):
         steps = self._steps(grid, reader, rows, said, name)
         placed = self._replace(waiting=rows.some(slice(0, 0)), grid=grid)
         if placed.series is None:
-            placed = placed._begun(settings, reader, steps)
-        assert placed.series is not None  # noqa: S101
-        known, past = placed._inputs(settings, reader, steps)
-        later = placed.series.copy()
+            placed = placed._begun(reader, steps)
+        return placed.learned(settings, reader, steps)
+
+    def gridded(
+        self, settings: Asked, reader: Reader, rows: Rows, name: str
+    ) -> tuple["Placed", Reader, Steps]:
+        """These rows on a grid of their own, and nothing learned."""
+        if reader.timed:
+            rows = self._in_order(reader, rows, [], name)
+        grid = self._replace(waiting=rows)._grid_of(settings, reader, name)
+        steps = self._steps(grid, reader, rows, [], name)
+        return self._replace(grid=grid)._begun(reader, steps), reader, steps
+
+    def learned(self, settings: Asked, reader: Reader, steps: Steps) -> "Placed":
+        """The series once these steps have been learned from."""
+        known, past = self.inputs(settings, reader, steps)
+        later = Series(self.task(settings, reader)) if self.series is None else self.series.copy()
         later.take(steps.y, instants(steps.wall) if reader.dated else None, known, past)
         most = max(KEPT, HORIZONS * settings.horizon)
         last = steps if self.last is None else self.last.then(steps)
         if len(last.y) > most:
             last = Steps(*(array[-most:].copy() for array in last))
-        return placed._replace(series=later, last=last, count=self.count + len(steps.y))
+        return self._replace(series=later, last=last, count=self.count + len(steps.y))
 
-    def _begun(self, settings: Asked, reader: Reader, steps: Steps) -> "Placed":
+    def _begun(self, reader: Reader, steps: Steps) -> "Placed":
         categories: Categories = ()
         if reader.plan is not None:
             categories = reader.plan.no_categories()
             for row in steps.codes:
                 categories = reader.plan.grown(categories, row)
-        placed = self._replace(categories=categories)
-        return placed._replace(series=Series(placed.task(settings, reader)))
+        return self._replace(categories=categories)
 
     def task(self, settings: Asked, reader: Reader) -> Task:
         """What is to be learned."""
-        known, past = self._inputs(settings, reader, Steps.none(0 if reader.plan is None else len(reader.plan.names)))
+        known, past = self.inputs(settings, reader, Steps.none(0 if reader.plan is None else len(reader.plan.names)))
         low, high = settings.bounds or (-np.inf, np.inf)
         season = () if settings.season is None else (settings.season,)
         seconds = None if self.grid is None else self.grid.seconds
@@ -205,7 +217,16 @@ class Placed(NamedTuple):
 
     # ---- what comes --------------------------------------------------------------------------------------------------
 
-    def _inputs(self, settings: Asked, reader: Reader, steps: Steps) -> tuple[np.ndarray, np.ndarray]:
+    def anew(self) -> "Placed":
+        """The same grid and categories, and nothing learned."""
+        return self._replace(count=0, last=None, series=None)
+
+    @property
+    def seasons(self) -> tuple[int, ...]:
+        """Rows of each season that was found."""
+        return () if self.series is None else tuple(self.series.seasons)
+
+    def inputs(self, settings: Asked, reader: Reader, steps: Steps) -> tuple[np.ndarray, np.ndarray]:
         """The known inputs N×K and the past ones N×Q of steps."""
         N = len(steps.y)
         known, past = np.zeros((N, 0)), np.zeros((N, 0))
@@ -238,7 +259,7 @@ class Placed(NamedTuple):
         """The next h steps, h of whose known columns are given, h×C."""
         assert self.series is not None  # noqa: S101
         at, wall = self.ahead(reader, h)
-        known, _ = self._inputs(settings, reader, Steps(wall, np.full(h, np.nan), codes))
+        known, _ = self.inputs(settings, reader, Steps(wall, np.full(h, np.nan), codes))
         index = instants(at) if reader.dated else np.where(at == np.round(at), at.astype(np.int64), at)
         return self.series.fan(index, instants(wall) if reader.dated else None, known)
 
