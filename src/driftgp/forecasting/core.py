@@ -37,6 +37,7 @@ from driftgp.predictions import Gaussian, Recalibrated
 
 DEPENDENCE = 1000.0  # origins over which the dependence between leads is averaged
 SHRINK = 0.02  # of the correlations, so that R has a factor from the first origin on
+MOST_VARIANCE = 4.0  # of a law, in usual ones, as far as it moves the mean of a series seen by its roots
 FIRST_SCORES = 50  # rows whose scores say nothing of the dependence
 LEVEL = LEVELS.index(0.95)
 WILD = 8.0  # usual errors: a value farther off than that, and well outside the last ones, is wild
@@ -115,7 +116,7 @@ class Core(Part):
         self.all_but = constant(np.arange(T))
         self.said = np.full((H, T, J), np.nan)  # means of the members, known columns left out
         self.m = np.full((4, H, H), np.nan)  # mean so far, share of open members, level and base of the regressions
-        self.s, self.reached = np.ones((H, H)), np.ones((H, H, 2, len(LEVELS)))
+        self.s = np.ones((H, H))
         self.beta = np.zeros((H, self.columns.width))
         self.z = np.full((H, H), np.nan)  # normal scores of the targets that have come
         self.groups = min(short, SLOTS)
@@ -289,7 +290,7 @@ class Core(Part):
     ) -> None:
         """Weights, intervals and dependence learn how far the forecasts that were issued for this row were off."""
         H, lead = self.settings.horizon, self.lead
-        s, reached = self.s[place, lead], self.reached[place, lead]
+        s, reached = self.s[place, lead], self.reach.reaches()
         error = z - m
         scores = self.reach.learn(group, error, s, reached)
         self.z[place, lead] = scores
@@ -387,7 +388,6 @@ class Core(Part):
         self.m[1, place] = weights @ self.open
         self.m[2, place], self.m[3, place] = of_values, base
         self.s[place] = self.reach.sizes(self._groups())
-        self.reached[place] = self.reach.reaches()
         self.beta[place] = self.effects.beta
         self.z[place] = np.nan
 
@@ -397,12 +397,12 @@ class Core(Part):
         phase = 2.0 * np.pi * self.ahead[0, :h] / self.seasons.lengths[0] if self.seasons.lengths else np.zeros(h)
         base = self.columns.of(known, phase) @ self.beta[place]
         m = self.m[0, place, :h] + self.m[1, place, :h] * base
-        s, reached = self.s[place, :h].copy(), self.reached[place, :h]
+        s, reached = self.s[place, :h].copy(), self.reach.reaches()[:h]
         normal = Gaussian(np.zeros(h), np.ones(h), np.ones(h))
         law = Recalibrated(normal, reached[:, 1].T.copy(), reached[:, 0].T.copy(), LEVELS)
         units, limits = self.units, self._limits()
         m = np.clip(m, *units.inwards(np.array(limits)))
-        mean = units.mean(m + s * law.mean, s**2 * law.variance)
+        mean = units.mean(m, np.minimum(s**2 * law.variance, s**2 * MOST_VARIANCE))
         return Fan(index, np.clip(mean, *limits), law, self._correlation()[:h, :h], units, m, s, limits)
 
     def _correlation(self) -> np.ndarray:

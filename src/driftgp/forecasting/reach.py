@@ -5,7 +5,9 @@ slots. In these units, u = (y − m)/s, the interval of level ℓ reaches below 
 
     c = z_ℓ √q exp(d),   q the mean of u² of late,   d ← d + γ_ℓ ([outside] − (1 − ℓ)/2)
 
-as `Calibrated` does: the share outside tends to what it should be whatever the series does.
+as `Calibrated` does: the share outside tends to what it should be whatever the series does. What counts is whether a target is
+outside by the present c: a label comes h rows after its forecast, and errors of one sign in a row would drive d far off before the
+first of them shows.
 """
 
 import numpy as np
@@ -58,7 +60,7 @@ class Reach(Part):
         return reached
 
     def learn(self, group: int, error: np.ndarray, s: np.ndarray, reached: np.ndarray) -> np.ndarray:
-        """Take in errors (H, NaN where there is none) of forecasts with sizes s and reaches as issued; normal scores."""
+        """Take in errors (H, NaN where there is none) of forecasts with sizes s; return their normal scores."""
         here = error == error
         e2 = np.where(here, error, 0.0) ** 2
         u = np.where(here, error, 0.0) / s
