@@ -20,7 +20,7 @@ within an envelope around the values that still count (`envelope`).
 import numpy as np
 
 from driftgp.contract import LARGEST
-from driftgp.forecasting import frame, seasons
+from driftgp.forecasting import effects, frame, mixture, native, reach, seasons
 from driftgp.forecasting.effects import Columns, Effects
 from driftgp.forecasting.envelope import envelope
 from driftgp.forecasting.fan import Fan
@@ -156,8 +156,12 @@ class Core(Part):
         phase = 2.0 * np.pi * slots[0] / self.seasons.lengths[0] if self.seasons.lengths else np.zeros(N)
         x = self.columns.of(rows[:, 1 : 1 + K], phase)
         past = np.clip((rows[:, 1 + K :] - self.past_units[0]) / self.past_units[1], -10.0, 10.0)
-        for i in range(N):
-            self._row(float(rows[i, 0]), slots[:, i], float(years[i]), x[i], past[i])
+        done = 0
+        while done < N:
+            done = native.take(self, rows[:, 0], slots, years, x, past, done)
+            if done < N:  # without the compiled library, or where a value may be wild
+                self._row(float(rows[done, 0]), slots[:, done], float(years[done]), x[done], past[done])
+                done += 1
 
     def _row(self, value: float, slots: np.ndarray, year: float, x: np.ndarray, past: np.ndarray) -> None:
         self.counts[0] += 1
@@ -213,16 +217,16 @@ class Core(Part):
         if y != y:
             self._judge(np.nan, group, place, m, base)
             return y
-        reach = self._farthest(group)
+        farthest = self._farthest(group)
         z = self._inwards(y)
-        wild = self.row > 0 and self._wild(z, expected, reach)
+        wild = self.row > 0 and self._wild(z, expected, farthest)
         if wild:
             self.held[:, :-1] = self.held[:, 1:]
             self.held[:, -1] = self.row, y, expected
             wild = not self._moved(group)
             z = self._inwards(y)
         if wild:  # its error counts as the limit, so that the intervals of a series with many of them show it
-            self._judge(min(max(z, expected - reach), expected + reach), group, place, m, base, teach=False)
+            self._judge(min(max(z, expected - farthest), expected + farthest), group, place, m, base, teach=False)
             return float("nan")
         self.held[...] = np.nan
         self._see(y)
@@ -276,7 +280,7 @@ class Core(Part):
                     v[...] = np.minimum(GROWTH**2 * v, np.maximum(v, (high - low) ** 2))
                 self.held[...] = np.nan
             return False
-        self.earlier = self.frame[:2].copy()
+        self.earlier[...] = self.frame[:2]
         self.frame[:2] = units.centre, units.scale
         for row, value in zip(rows.astype(np.int64).tolist(), y.tolist(), strict=True):
             back = self.row - row  # the present row is not in the history yet
@@ -344,7 +348,7 @@ class Core(Part):
         lengths, inputs = self.seasons.lengths, self.inputs
         place = row % H
         if lengths:
-            self.ahead = (slots[:, None] + 1 + lead) % self.lengths[:, None]
+            self.ahead[...] = (slots[:, None] + 1 + lead) % self.lengths[:, None]
         values, less, dev = self.history
         means = np.empty((len(self.names), H))
         means[0] = values[-1]
@@ -410,6 +414,20 @@ class Core(Part):
         H = self.settings.horizon
         correlation: np.ndarray = (1.0 - SHRINK) * self.R / np.outer(size, size) + SHRINK * np.eye(H)
         return correlation
+
+    def constants(self) -> np.ndarray:
+        """`Constant` of engine/cpp/forecast.hpp."""
+        step = 2.0 * np.pi * (self.settings.step or 0.0) / (365.25 * 86400.0)
+        wide, waves = (0.0 if each is None else each.greatest for each in (self.wide, self.waves))
+        return np.array(
+            [
+                LARGEST, WILD, OUTSIDE, LEAST, CLIP, DEPENDENCE, FIRST_SCORES,
+                mixture.MEMORY, mixture.SHARE, mixture.RIDGE, mixture.FIRST, mixture.FARTHEST,
+                reach.SIZES, reach.ALL, reach.LEAN, reach.LOWEST, reach.LEAST_RATIO, reach.LARGE, reach.TINY, reach.RECENT,
+                self.few.forgetting, self.few.greatest, self.effects.forgetting, effects.GREATEST * self.effects.D / effects.RIDGE,
+                effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL,
+            ]
+        )  # fmt: skip
 
     def check(self) -> None:
         """Refuse numbers that no row could have left."""

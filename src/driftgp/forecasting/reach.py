@@ -64,7 +64,7 @@ class Reach(Part):
         here = error == error
         e2 = np.where(here, error, 0.0) ** 2
         u = np.where(here, error, 0.0) / s
-        self.count = np.minimum(self.count + here, ALL)
+        self.count[:] = np.minimum(self.count + here, ALL)
         known = self.count > 10.0
         self.all += here * (np.minimum(e2, np.where(known, LARGE * self.all, np.inf)) - self.all) / self.count
         n = np.minimum(self.n[group] + here, SIZES)
@@ -74,13 +74,15 @@ class Reach(Part):
         self.n[group] = n
         np.maximum(v, TINY, out=v)
         np.maximum(self.all, TINY, out=self.all)
-        self.issued = np.minimum(self.issued + here, RECENT)
+        self.issued[:] = np.minimum(self.issued + here, RECENT)
         self.q += here * (np.minimum(u**2, LARGE) - self.q) / np.maximum(self.issued, 10.0)
         np.maximum(self.q, 1e-6, out=self.q)
         size = np.abs(u)[:, None, None]
         side = np.stack([u < 0.0, u >= 0.0], 1)[:, :, None]
         outside = (size > reached) & side
-        self.d = np.where(here[:, None, None], np.maximum(self.d + self.step * (outside - self.share), LOWEST), self.d)
+        self.d[...] = np.where(
+            here[:, None, None], np.maximum(self.d + self.step * (outside - self.share), LOWEST), self.d
+        )
         own = np.where((u < 0.0)[:, None], reached[:, 0], reached[:, 1])  # H×L
         return np.where(here, np.sign(u) * _score(np.abs(u), own, self.nominal), np.nan)
 
