@@ -101,7 +101,9 @@ class Core(Part):
         few = np.full(self.inputs.small, PRIOR)
         self.few = Regression(few, H, memory)
         self.waves = Regression(np.concatenate([few, np.full(waves, PRIOR)]), H, memory) if waves else None
-        self.wide = Regression(np.full(self.inputs.large, PRIOR), H, memory) if settings.effort != "low" else None
+        self.wide = (
+            Regression(np.full(self.inputs.large + waves, PRIOR), H, memory) if settings.effort != "low" else None
+        )
         self.names = ["last", *(f"naive {length}" for length in lengths)]
         self.names += [f"smoother {j + 1}" for j in range(len(rates))]
         self.names += ["calendar"] * self.effective + ["few lags"]
@@ -374,14 +376,14 @@ class Core(Part):
         means[j] = base + self.few.means(phi)
         j += 1
         of_values = float(less[-inputs.short :].mean()) if inputs.short > 1 else float(less[-1])
+        waves = inputs.of_waves(phi, max(float(np.sqrt(self.reach.all[0])), 1e-6))
         if self.waves is not None:
-            scale = float(np.sqrt(self.reach.all[0]))
-            phi = inputs.of_waves(phi, max(scale, 1e-6))
+            phi = np.concatenate([phi, waves])
             self.waves.observe(row, phi)
             means[j] = base + self.waves.means(phi)
             j += 1
         if self.wide is not None:
-            phi = inputs.of_large(less, slots, of_values, year, past)
+            phi = np.concatenate([inputs.of_large(less, slots, of_values, year, past), waves])
             self.wide.observe(row, phi)
             means[j] = of_values + self.wide.means(phi)
         limits = self.units.inwards(np.array(envelope(*self._range())))
@@ -425,7 +427,7 @@ class Core(Part):
                 mixture.MEMORY, mixture.SHARE, mixture.RIDGE, mixture.FIRST, mixture.FARTHEST,
                 reach.SIZES, reach.ALL, reach.LEAN, reach.LOWEST, reach.LEAST_RATIO, reach.LARGE, reach.TINY, reach.RECENT,
                 self.few.forgetting, self.few.greatest, self.effects.forgetting, effects.GREATEST * self.effects.D / effects.RIDGE,
-                effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL,
+                effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL, reach.SLOWER,
             ]
         )  # fmt: skip
 

@@ -62,6 +62,7 @@ def _sizes(core: "Core") -> np.ndarray:
             len(core.smoothers.alpha), int(core.yearly), int(core.effective), core.settings.past, len(inputs.lags),
             len(inputs.recent), inputs.weeks, len(inputs.seen), len(inputs.shift), core.profile, core.block, inputs.reach,
             len(core.told), core.smoothers.c.shape[1], core.held.size,
+            inputs.large,
         ],
         np.int64,
     )  # fmt: skip

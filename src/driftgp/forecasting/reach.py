@@ -21,6 +21,7 @@ RECENT = 100.0  # errors over which q is averaged
 SIZES = 60.0  # errors of a slot over which their size is averaged
 ALL = 400.0  # errors of all slots
 LEAN = 5.0  # errors for which the mean of all slots counts
+SLOWER = 6.0  # leads: errors of long leads last, and their controllers are slower by 1 + (h − 1)/SLOWER
 LOWEST = -7.0  # of d
 LEAST_RATIO = 0.2  # two reaches keep at least this share of their nominal ratio
 LARGE = 25.0  # usual squares: one error counts for no more in s, once there are some
@@ -38,6 +39,7 @@ class Reach(Part):
             groups: slots that are told apart.
         """
         nominal = nominal_reach(LEVELS)
+        self.slower = constant(1.0 / (1.0 + np.arange(horizon) / SLOWER))
         self.nominal = constant(nominal)
         self.step = constant(RATE / (nominal * pdf(nominal)))
         self.share = constant(0.5 * (1.0 - np.array(LEVELS)))
@@ -50,12 +52,12 @@ class Reach(Part):
         """s of all leads whose targets have these slots, H."""
         lead = np.arange(len(groups))
         n, v = self.n[groups, lead], self.v[groups, lead]
-        return np.sqrt((n * v + LEAN * self.all) / (n + LEAN))
+        return np.sqrt(self.q * (n * v + LEAN * self.all) / (n + LEAN))
 
     def reaches(self) -> np.ndarray:
         """c below and above, H×2×L, in increasing order of the levels."""
         low = np.log(self.nominal) * LEAST_RATIO
-        logs = 0.5 * np.log(self.q)[:, None, None] + self.d + (np.log(self.nominal) - low)
+        logs = self.d + (np.log(self.nominal) - low)
         reached: np.ndarray = np.exp(np.maximum.accumulate(logs, 2) + low)
         return reached
 
@@ -64,6 +66,7 @@ class Reach(Part):
         here = error == error
         e2 = np.where(here, error, 0.0) ** 2
         u = np.where(here, error, 0.0) / s
+        usual = (self.n[group] * self.v[group] + LEAN * self.all) / (self.n[group] + LEAN)
         self.count[:] = np.minimum(self.count + here, ALL)
         known = self.count > 10.0
         self.all += here * (np.minimum(e2, np.where(known, LARGE * self.all, np.inf)) - self.all) / self.count
@@ -75,13 +78,15 @@ class Reach(Part):
         np.maximum(v, TINY, out=v)
         np.maximum(self.all, TINY, out=self.all)
         self.issued[:] = np.minimum(self.issued + here, RECENT)
-        self.q += here * (np.minimum(u**2, LARGE) - self.q) / np.maximum(self.issued, 10.0)
+        self.q += here * (np.minimum(e2 / usual, LARGE) - self.q) / np.maximum(self.issued, 10.0)
         np.maximum(self.q, 1e-6, out=self.q)
         size = np.abs(u)[:, None, None]
         side = np.stack([u < 0.0, u >= 0.0], 1)[:, :, None]
         outside = (size > reached) & side
         self.d[...] = np.where(
-            here[:, None, None], np.maximum(self.d + self.step * (outside - self.share), LOWEST), self.d
+            here[:, None, None],
+            np.maximum(self.d + self.slower[:, None, None] * self.step * (outside - self.share), LOWEST),
+            self.d,
         )
         own = np.where((u < 0.0)[:, None], reached[:, 0], reached[:, 1])  # H×L
         return np.where(here, np.sign(u) * _score(np.abs(u), own, self.nominal), np.nan)

@@ -170,7 +170,7 @@ struct Series {
     int64_t *const *i;
     const double *c;
     int64_t H, S, J, T, X, Q;
-    std::vector<double> known, m, error, most, reached, score, phi, u, means, base, g;
+    std::vector<double> known, m, most, reached, phi, wave, u, means, base, g;
     std::vector<int64_t> place;
     Regression few, waves, wide;
 
@@ -179,11 +179,12 @@ struct Series {
         few = {n[FEW_], H, c[C_FORGETTING], c[C_GREATEST], a[FEW_P], a[FEW_F], a[FEW_W], a[FEW_PHI], a[FEW_K]};
         waves = {n[WAVES_], H, c[C_FORGETTING], c[C_GREATEST_WAVES], a[WAVES_P], a[WAVES_F], a[WAVES_W], a[WAVES_PHI], a[WAVES_K]};
         wide = {n[WIDE_], H, c[C_FORGETTING], c[C_GREATEST_WIDE], a[WIDE_P], a[WIDE_F], a[WIDE_W], a[WIDE_PHI], a[WIDE_K]};
-        for (auto *each : {&known, &m, &error, &most, &base}) each->assign(H, 0.0);
+        for (auto *each : {&known, &m, &most, &base}) each->assign(H, 0.0);
         place.assign(H, 0);
         reached.assign(H * 2 * L, 0.0);
         means.assign(J * H, 0.0);
         phi.assign(std::max({n[FEW_], n[WAVES_], n[WIDE_], (int64_t)1}), 0.0);
+        wave.assign(n[COSINES_], 0.0);
         g.assign(std::max(n[E_], (int64_t)1), 0.0);
         u.assign(std::max(n[SEEN_], (int64_t)1), 0.0);
     }
@@ -249,17 +250,18 @@ struct Series {
 
     void reaches() {
         for (int64_t h = 0; h < H; h++) {
-            double half = 0.5 * std::log(a[RECENT_SIZE][h]);
-            for (int side = 0; side < 2; side++) {
+                        for (int side = 0; side < 2; side++) {
                 double best = -std::numeric_limits<double>::infinity();
                 for (int l = 0; l < L; l++) {
                     double log_z = std::log(a[NOMINAL][l]), low = log_z * c[C_RATIO];
-                    best = std::max(best, half + a[D][(h * 2 + side) * L + l] + (log_z - low));
+                    best = std::max(best, a[D][(h * 2 + side) * L + l] + (log_z - low));
                     reached[(h * 2 + side) * L + l] = std::exp(best + low);
                 }
             }
         }
     }
+
+    double slower(int64_t h) const { return 1.0 / (1.0 + (double)h / c[C_SLOWER]); }
 
     void judge(int64_t row, double z, int64_t group) {
         reaches();
@@ -281,6 +283,8 @@ struct Series {
                 a[SUMS][3 * H + h] += size <= own[(int)c[C_LEVEL]] ? 1.0 : 0.0;
             }
             double inf = std::numeric_limits<double>::infinity();
+            double n_slot = a[N_OF][group * H + h];
+            double usual = (n_slot * a[V][group * H + h] + c[C_LEAN] * a[ALL][h]) / (n_slot + c[C_LEAN]);
             double &count = a[COUNT][h], &all = a[ALL][h], &v = a[V][group * H + h], &nv = a[N_OF][group * H + h];
             count = std::min(count + 1.0, c[C_ALL]);
             bool many = count > 10.0;
@@ -290,12 +294,12 @@ struct Series {
             nv = more;
             double &issued = a[ISSUED][h], &q = a[RECENT_SIZE][h];
             issued = std::min(issued + 1.0, c[C_RECENT]);
-            q = std::max(q + (std::min(r * r, c[C_LARGE]) - q) / std::max(issued, 10.0), 1e-6);
+            q = std::max(q + (std::min(e2 / usual, c[C_LARGE]) - q) / std::max(issued, 10.0), 1e-6);
             for (int k = 0; k < 2; k++)
                 for (int l = 0; l < L; l++) {
                     double &d = a[D][(h * 2 + k) * L + l];
                     bool outside = k == side && size > own[l];
-                    d = std::max(d + a[STEP][l] * ((outside ? 1.0 : 0.0) - a[SHARE][l]), c[C_LOWEST]);
+                    d = std::max(d + a[STEP][l] * slower(h) * ((outside ? 1.0 : 0.0) - a[SHARE][l]), c[C_LOWEST]);
                 }
             int at = 0;
             while (at < L - 1 && size >= own[at]) at++;
@@ -520,8 +524,9 @@ struct Series {
         few.means(phi.data(), out);
         for (int64_t h = 0; h < H; h++) out[h] += base[h];
         out += H;
+        if (n[COSINES_]) cosines(std::max(std::sqrt(a[ALL][0]), 1e-6));
         if (waves.D) {
-            cosines(std::max(std::sqrt(a[ALL][0]), 1e-6));
+            std::copy(wave.begin(), wave.end(), phi.begin() + n[FEW_]);
             waves.observe(row, phi.data());
             waves.means(phi.data(), out);
             for (int64_t h = 0; h < H; h++) out[h] += base[h];
@@ -529,6 +534,7 @@ struct Series {
         }
         if (wide.D) {
             large(less, slots, of_values, year, past, mean(less, n[LONG_]) - of_values);
+            std::copy(wave.begin(), wave.end(), phi.begin() + n[LARGE_]);
             wide.observe(row, phi.data());
             wide.means(phi.data(), out);
             for (int64_t h = 0; h < H; h++) out[h] += of_values;
@@ -552,7 +558,7 @@ struct Series {
             a[M][(3 * H + now) * H + h] = base[h];
             int64_t group = S ? ahead[h] * group_of / n[SHORT_] : 0;
             double count = a[N_OF][group * H + h];
-            a[SIZE][now * H + h] = std::sqrt((count * a[V][group * H + h] + c[C_LEAN] * a[ALL][h]) / (count + c[C_LEAN]));
+            a[SIZE][now * H + h] = std::sqrt(a[RECENT_SIZE][h] * (count * a[V][group * H + h] + c[C_LEAN] * a[ALL][h]) / (count + c[C_LEAN]));
             a[SCORES][now * H + h] = NONE;
         }
         std::copy(a[THETA] + (n[E_] - X), a[THETA] + n[E_], a[BETA] + now * X);
@@ -581,14 +587,14 @@ struct Series {
     }
 
     void cosines(double scale) {
-        int64_t count = std::min((int64_t)4, n[LAGS_]), width = n[SEEN_], from = n[FEW_];
+        int64_t count = std::min((int64_t)4, n[LAGS_]), width = n[SEEN_];
         for (int64_t k = 0; k < width; k++) {
             double by = k < count + 2 || k == count + 7 ? 1.0 / scale : (k == count + 6 ? 1.0 : 5.0);
             u[k] = held_in(phi[i[SEEN][k]] * by, -6.0, 6.0);
         }
         double size = scale * std::sqrt(2.0 / (double)n[COSINES_]);
         for (int64_t k = 0; k < n[COSINES_]; k++)
-            phi[from + k] = size * std::cos(inner(a[OMEGA] + k * width, u.data(), width) + a[SHIFT][k]);
+            wave[k] = size * std::cos(inner(a[OMEGA] + k * width, u.data(), width) + a[SHIFT][k]);
     }
 
     void large(const double *values, const int64_t *slots, double level, double year, const double *past, double longer) {
@@ -610,7 +616,7 @@ struct Series {
         phi[at] = 1.0;
         phi[at + 1] = longer;
         if (n[YEARLY_]) yearly(&phi[at + 2], year);
-        std::copy(past, past + n[PAST_], phi.begin() + (n[WIDE_] - n[PAST_]));
+        std::copy(past, past + n[PAST_], phi.begin() + (n[LARGE_] - n[PAST_]));
     }
 };
 
