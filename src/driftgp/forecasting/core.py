@@ -20,7 +20,7 @@ within an envelope around the values that still count (`envelope`).
 import numpy as np
 
 from driftgp.contract import LARGEST
-from driftgp.forecasting import frame, seasons
+from driftgp.forecasting import effects, frame, mixture, native, reach, seasons
 from driftgp.forecasting.effects import Columns, Effects
 from driftgp.forecasting.envelope import envelope
 from driftgp.forecasting.fan import Fan
@@ -37,6 +37,7 @@ from driftgp.predictions import Gaussian, Recalibrated
 
 DEPENDENCE = 1000.0  # origins over which the dependence between leads is averaged
 SHRINK = 0.02  # of the correlations, so that R has a factor from the first origin on
+MOST_VARIANCE = 4.0  # of a law, in usual ones, as far as it moves the mean of a series seen by its roots
 FIRST_SCORES = 50  # rows whose scores say nothing of the dependence
 LEVEL = LEVELS.index(0.95)
 WILD = 8.0  # usual errors: a value farther off than that, and well outside the last ones, is wild
@@ -100,7 +101,9 @@ class Core(Part):
         few = np.full(self.inputs.small, PRIOR)
         self.few = Regression(few, H, memory)
         self.waves = Regression(np.concatenate([few, np.full(waves, PRIOR)]), H, memory) if waves else None
-        self.wide = Regression(np.full(self.inputs.large, PRIOR), H, memory) if settings.effort != "low" else None
+        self.wide = (
+            Regression(np.full(self.inputs.large + waves, PRIOR), H, memory) if settings.effort != "low" else None
+        )
         self.names = ["last", *(f"naive {length}" for length in lengths)]
         self.names += [f"smoother {j + 1}" for j in range(len(rates))]
         self.names += ["calendar"] * self.effective + ["few lags"]
@@ -115,7 +118,7 @@ class Core(Part):
         self.all_but = constant(np.arange(T))
         self.said = np.full((H, T, J), np.nan)  # means of the members, known columns left out
         self.m = np.full((4, H, H), np.nan)  # mean so far, share of open members, level and base of the regressions
-        self.s, self.reached = np.ones((H, H)), np.ones((H, H, 2, len(LEVELS)))
+        self.s = np.ones((H, H))
         self.beta = np.zeros((H, self.columns.width))
         self.z = np.full((H, H), np.nan)  # normal scores of the targets that have come
         self.groups = min(short, SLOTS)
@@ -155,8 +158,12 @@ class Core(Part):
         phase = 2.0 * np.pi * slots[0] / self.seasons.lengths[0] if self.seasons.lengths else np.zeros(N)
         x = self.columns.of(rows[:, 1 : 1 + K], phase)
         past = np.clip((rows[:, 1 + K :] - self.past_units[0]) / self.past_units[1], -10.0, 10.0)
-        for i in range(N):
-            self._row(float(rows[i, 0]), slots[:, i], float(years[i]), x[i], past[i])
+        done = 0
+        while done < N:
+            done = native.take(self, rows[:, 0], slots, years, x, past, done)
+            if done < N:  # without the compiled library, or where a value may be wild
+                self._row(float(rows[done, 0]), slots[:, done], float(years[done]), x[done], past[done])
+                done += 1
 
     def _row(self, value: float, slots: np.ndarray, year: float, x: np.ndarray, past: np.ndarray) -> None:
         self.counts[0] += 1
@@ -212,16 +219,16 @@ class Core(Part):
         if y != y:
             self._judge(np.nan, group, place, m, base)
             return y
-        reach = self._farthest(group)
+        farthest = self._farthest(group)
         z = self._inwards(y)
-        wild = self.row > 0 and self._wild(z, expected, reach)
+        wild = self.row > 0 and self._wild(z, expected, farthest)
         if wild:
             self.held[:, :-1] = self.held[:, 1:]
             self.held[:, -1] = self.row, y, expected
             wild = not self._moved(group)
             z = self._inwards(y)
         if wild:  # its error counts as the limit, so that the intervals of a series with many of them show it
-            self._judge(min(max(z, expected - reach), expected + reach), group, place, m, base, teach=False)
+            self._judge(min(max(z, expected - farthest), expected + farthest), group, place, m, base, teach=False)
             return float("nan")
         self.held[...] = np.nan
         self._see(y)
@@ -275,7 +282,7 @@ class Core(Part):
                     v[...] = np.minimum(GROWTH**2 * v, np.maximum(v, (high - low) ** 2))
                 self.held[...] = np.nan
             return False
-        self.earlier = self.frame[:2].copy()
+        self.earlier[...] = self.frame[:2]
         self.frame[:2] = units.centre, units.scale
         for row, value in zip(rows.astype(np.int64).tolist(), y.tolist(), strict=True):
             back = self.row - row  # the present row is not in the history yet
@@ -289,7 +296,7 @@ class Core(Part):
     ) -> None:
         """Weights, intervals and dependence learn how far the forecasts that were issued for this row were off."""
         H, lead = self.settings.horizon, self.lead
-        s, reached = self.s[place, lead], self.reached[place, lead]
+        s, reached = self.s[place, lead], self.reach.reaches()
         error = z - m
         scores = self.reach.learn(group, error, s, reached)
         self.z[place, lead] = scores
@@ -343,7 +350,7 @@ class Core(Part):
         lengths, inputs = self.seasons.lengths, self.inputs
         place = row % H
         if lengths:
-            self.ahead = (slots[:, None] + 1 + lead) % self.lengths[:, None]
+            self.ahead[...] = (slots[:, None] + 1 + lead) % self.lengths[:, None]
         values, less, dev = self.history
         means = np.empty((len(self.names), H))
         means[0] = values[-1]
@@ -369,14 +376,14 @@ class Core(Part):
         means[j] = base + self.few.means(phi)
         j += 1
         of_values = float(less[-inputs.short :].mean()) if inputs.short > 1 else float(less[-1])
+        waves = inputs.of_waves(phi, max(float(np.sqrt(self.reach.all[0])), 1e-6))
         if self.waves is not None:
-            scale = float(np.sqrt(self.reach.all[0]))
-            phi = inputs.of_waves(phi, max(scale, 1e-6))
+            phi = np.concatenate([phi, waves])
             self.waves.observe(row, phi)
             means[j] = base + self.waves.means(phi)
             j += 1
         if self.wide is not None:
-            phi = inputs.of_large(less, slots, of_values, year, past)
+            phi = np.concatenate([inputs.of_large(less, slots, of_values, year, past), waves])
             self.wide.observe(row, phi)
             means[j] = of_values + self.wide.means(phi)
         limits = self.units.inwards(np.array(envelope(*self._range())))
@@ -387,7 +394,6 @@ class Core(Part):
         self.m[1, place] = weights @ self.open
         self.m[2, place], self.m[3, place] = of_values, base
         self.s[place] = self.reach.sizes(self._groups())
-        self.reached[place] = self.reach.reaches()
         self.beta[place] = self.effects.beta
         self.z[place] = np.nan
 
@@ -397,12 +403,12 @@ class Core(Part):
         phase = 2.0 * np.pi * self.ahead[0, :h] / self.seasons.lengths[0] if self.seasons.lengths else np.zeros(h)
         base = self.columns.of(known, phase) @ self.beta[place]
         m = self.m[0, place, :h] + self.m[1, place, :h] * base
-        s, reached = self.s[place, :h].copy(), self.reached[place, :h]
+        s, reached = self.s[place, :h].copy(), self.reach.reaches()[:h]
         normal = Gaussian(np.zeros(h), np.ones(h), np.ones(h))
         law = Recalibrated(normal, reached[:, 1].T.copy(), reached[:, 0].T.copy(), LEVELS)
         units, limits = self.units, self._limits()
         m = np.clip(m, *units.inwards(np.array(limits)))
-        mean = units.mean(m + s * law.mean, s**2 * law.variance)
+        mean = units.mean(m, np.minimum(s**2 * law.variance, s**2 * MOST_VARIANCE))
         return Fan(index, np.clip(mean, *limits), law, self._correlation()[:h, :h], units, m, s, limits)
 
     def _correlation(self) -> np.ndarray:
@@ -410,6 +416,20 @@ class Core(Part):
         H = self.settings.horizon
         correlation: np.ndarray = (1.0 - SHRINK) * self.R / np.outer(size, size) + SHRINK * np.eye(H)
         return correlation
+
+    def constants(self) -> np.ndarray:
+        """`Constant` of engine/cpp/forecast.hpp."""
+        step = 2.0 * np.pi * (self.settings.step or 0.0) / (365.25 * 86400.0)
+        wide, waves = (0.0 if each is None else each.greatest for each in (self.wide, self.waves))
+        return np.array(
+            [
+                LARGEST, WILD, OUTSIDE, LEAST, CLIP, DEPENDENCE, FIRST_SCORES,
+                mixture.MEMORY, mixture.SHARE, mixture.RIDGE, mixture.FIRST, mixture.FARTHEST,
+                reach.SIZES, reach.ALL, reach.LEAN, reach.LOWEST, reach.LEAST_RATIO, reach.LARGE, reach.TINY, reach.RECENT,
+                self.few.forgetting, self.few.greatest, self.effects.forgetting, effects.GREATEST * self.effects.D / effects.RIDGE,
+                effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL, reach.SLOWER,
+            ]
+        )  # fmt: skip
 
     def check(self) -> None:
         """Refuse numbers that no row could have left."""

@@ -72,7 +72,7 @@ class Inputs(Part):
         return phi
 
     def of_waves(self, phi: np.ndarray, scale: float) -> np.ndarray:
-        """The small inputs, and cosines of them: deviations count in their usual size."""
+        """Cosines of the small inputs, in which deviations count in their usual size."""
         u = phi[self.seen].copy()
         n = min(4, len(self.lags))
         u[: n + 2] /= scale
@@ -80,7 +80,7 @@ class Inputs(Part):
         u[n + 7] /= scale
         u[n + 8 :] *= 5.0
         waves = np.cos(self.omega @ np.clip(u, -6.0, 6.0) + self.shift)
-        return np.concatenate([phi, scale * np.sqrt(2.0 / len(self.shift)) * waves])
+        return scale * np.sqrt(2.0 / max(len(self.shift), 1)) * waves
 
     def of_large(
         self, values: np.ndarray, slots: np.ndarray, level: float, year: float, past: np.ndarray

@@ -5,7 +5,9 @@ slots. In these units, u = (y − m)/s, the interval of level ℓ reaches below 
 
     c = z_ℓ √q exp(d),   q the mean of u² of late,   d ← d + γ_ℓ ([outside] − (1 − ℓ)/2)
 
-as `Calibrated` does: the share outside tends to what it should be whatever the series does.
+as `Calibrated` does: the share outside tends to what it should be whatever the series does. What counts is whether a target is
+outside by the present c: a label comes h rows after its forecast, and errors of one sign in a row would drive d far off before the
+first of them shows.
 """
 
 import numpy as np
@@ -19,6 +21,7 @@ RECENT = 100.0  # errors over which q is averaged
 SIZES = 60.0  # errors of a slot over which their size is averaged
 ALL = 400.0  # errors of all slots
 LEAN = 5.0  # errors for which the mean of all slots counts
+SLOWER = 6.0  # leads: errors of long leads last, and their controllers are slower by 1 + (h − 1)/SLOWER
 LOWEST = -7.0  # of d
 LEAST_RATIO = 0.2  # two reaches keep at least this share of their nominal ratio
 LARGE = 25.0  # usual squares: one error counts for no more in s, once there are some
@@ -36,6 +39,7 @@ class Reach(Part):
             groups: slots that are told apart.
         """
         nominal = nominal_reach(LEVELS)
+        self.slower = constant(1.0 / (1.0 + np.arange(horizon) / SLOWER))
         self.nominal = constant(nominal)
         self.step = constant(RATE / (nominal * pdf(nominal)))
         self.share = constant(0.5 * (1.0 - np.array(LEVELS)))
@@ -48,21 +52,22 @@ class Reach(Part):
         """s of all leads whose targets have these slots, H."""
         lead = np.arange(len(groups))
         n, v = self.n[groups, lead], self.v[groups, lead]
-        return np.sqrt((n * v + LEAN * self.all) / (n + LEAN))
+        return np.sqrt(self.q * (n * v + LEAN * self.all) / (n + LEAN))
 
     def reaches(self) -> np.ndarray:
         """c below and above, H×2×L, in increasing order of the levels."""
         low = np.log(self.nominal) * LEAST_RATIO
-        logs = 0.5 * np.log(self.q)[:, None, None] + self.d + (np.log(self.nominal) - low)
+        logs = self.d + (np.log(self.nominal) - low)
         reached: np.ndarray = np.exp(np.maximum.accumulate(logs, 2) + low)
         return reached
 
     def learn(self, group: int, error: np.ndarray, s: np.ndarray, reached: np.ndarray) -> np.ndarray:
-        """Take in errors (H, NaN where there is none) of forecasts with sizes s and reaches as issued; normal scores."""
+        """Take in errors (H, NaN where there is none) of forecasts with sizes s; return their normal scores."""
         here = error == error
         e2 = np.where(here, error, 0.0) ** 2
         u = np.where(here, error, 0.0) / s
-        self.count = np.minimum(self.count + here, ALL)
+        usual = (self.n[group] * self.v[group] + LEAN * self.all) / (self.n[group] + LEAN)
+        self.count[:] = np.minimum(self.count + here, ALL)
         known = self.count > 10.0
         self.all += here * (np.minimum(e2, np.where(known, LARGE * self.all, np.inf)) - self.all) / self.count
         n = np.minimum(self.n[group] + here, SIZES)
@@ -72,13 +77,17 @@ class Reach(Part):
         self.n[group] = n
         np.maximum(v, TINY, out=v)
         np.maximum(self.all, TINY, out=self.all)
-        self.issued = np.minimum(self.issued + here, RECENT)
-        self.q += here * (np.minimum(u**2, LARGE) - self.q) / np.maximum(self.issued, 10.0)
+        self.issued[:] = np.minimum(self.issued + here, RECENT)
+        self.q += here * (np.minimum(e2 / usual, LARGE) - self.q) / np.maximum(self.issued, 10.0)
         np.maximum(self.q, 1e-6, out=self.q)
         size = np.abs(u)[:, None, None]
         side = np.stack([u < 0.0, u >= 0.0], 1)[:, :, None]
         outside = (size > reached) & side
-        self.d = np.where(here[:, None, None], np.maximum(self.d + self.step * (outside - self.share), LOWEST), self.d)
+        self.d[...] = np.where(
+            here[:, None, None],
+            np.maximum(self.d + self.slower[:, None, None] * self.step * (outside - self.share), LOWEST),
+            self.d,
+        )
         own = np.where((u < 0.0)[:, None], reached[:, 0], reached[:, 1])  # H×L
         return np.where(here, np.sign(u) * _score(np.abs(u), own, self.nominal), np.nan)
 
