@@ -46,6 +46,7 @@ LEAST = 0.02  # in units of the series: what counts as a usual error, at least, 
 HELD = 3  # wild values one after the other that tell of a change
 GROWTH = 10.0  # of the usual errors where such values are not alike
 CLIP = 5.0  # usual errors: one error teaches the regressions no more than that
+SEASONS = 36.0  # rows of the longest season until an origin counts 1/e in the regressions
 PRIOR = 0.1  # variance of a weight of the regressions
 YEARLY = 200  # rows of a year, at least, for its phase to be an input
 LONGEST_STEP = 86400.0 * 3  # seconds of a row, at most, for the same
@@ -97,7 +98,7 @@ class Core(Part):
         rates = usual(len(lengths), settings.effort)
         self.smoothers = Smoothers(rates, lengths, H)
         self.profile = len(rates) - 1  # the smoother whose seasons the small inputs are taken from
-        memory = max(36.0 * (lengths[-1] if lengths else 1), 1000.0)
+        memory = max(SEASONS * (lengths[-1] if lengths else 1), 1000.0)
         few = np.full(self.inputs.small, PRIOR)
         self.few = Regression(few, H, memory)
         self.waves = Regression(np.concatenate([few, np.full(waves, PRIOR)]), H, memory) if waves else None

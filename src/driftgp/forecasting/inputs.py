@@ -44,7 +44,8 @@ class Inputs(Part):
         seasonal = np.arange(1, min(SEASONAL, long) + 1) if long > recent else np.zeros(0, int)
         self.recent = constant(np.unique(np.concatenate([np.arange(recent), long - seasonal])).astype(np.int64))
         self.weeks = min(long, WEEKS) if long > short else 0
-        self.large = len(self.recent) + self.groups * 4 + self.weeks + 2 + 4 * yearly + past
+        self.by_group = 7 + 2 * yearly  # inputs that count by slot of the short season
+        self.large = len(self.recent) + self.groups * self.by_group + self.weeks + 2 + 4 * yearly + past
         self.reach = int(max(self.recent.max(), self.lags.max(), 2 * long)) + 2
         rng = np.random.default_rng(0)
         self.seen = constant(np.concatenate([np.arange(min(4, len(self.lags))), np.arange(len(self.lags), self.small)]))
@@ -89,20 +90,20 @@ class Inputs(Part):
         phi = np.zeros(self.large)
         n = len(self.recent)
         phi[:n] = values[len(values) - 1 - self.recent] - level
+        longer = values[-self.long :].mean() - level
         if len(slots):
             group = int(slots[0]) * self.groups // self.short
-            phi[n + group] = 1.0
-            phi[n + self.groups + group] = phi[0]
-            phi[n + 2 * self.groups + group] = phi[0] - phi[1]
-            phi[n + 3 * self.groups + group] = values[-self.long :].mean() - level
-            n += 4 * self.groups
-            if self.weeks:
-                phi[n + int(slots[-1]) * self.weeks // self.long] = 1.0
-                n += self.weeks
-        else:
-            n += 4 * self.groups
+            before = values[-2 * self.short : -self.short].mean() - level
+            some = [1.0, phi[0], phi[0] - phi[1], longer, values[-1] - values[-1 - self.short], values[-1] - values[-1 - self.long], before]
+            if self.yearly:
+                some += [0.3 * np.sin(year), 0.3 * np.cos(year)]
+            phi[n + group + self.groups * np.arange(self.by_group)] = some
+        n += self.by_group * self.groups
+        if self.weeks:
+            phi[n + int(slots[-1]) * self.weeks // self.long] = 1.0
+            n += self.weeks
         phi[n] = 1.0
-        phi[n + 1] = values[-self.long :].mean() - level
+        phi[n + 1] = longer
         if self.yearly:
             phi[n + 2 : n + 6] = self._year(year)
         phi[self.large - self.past :] = past

@@ -607,8 +607,16 @@ struct Series {
             phi[at + groups + group] = phi[0];
             phi[at + 2 * groups + group] = phi[0] - phi[1];
             phi[at + 3 * groups + group] = longer;
+            const double *last = values + n[N_] - 1;
+            double before = 0.0;
+            for (int64_t k = 0; k < n[SHORT_]; k++) before += last[-n[SHORT_] - k];
+            phi[at + 4 * groups + group] = last[0] - last[-n[SHORT_]];
+            phi[at + 5 * groups + group] = last[0] - last[-n[LONG_]];
+            phi[at + 6 * groups + group] = before / (double)n[SHORT_] - level;
+            if (n[YEARLY_])
+                phi[at + 7 * groups + group] = 0.3 * std::sin(year), phi[at + 8 * groups + group] = 0.3 * std::cos(year);
         }
-        at += 4 * groups;
+        at += (7 + 2 * n[YEARLY_]) * groups;
         if (S && n[WEEKS_]) {
             phi[at + slots[S - 1] * n[WEEKS_] / n[LONG_]] = 1.0;
             at += n[WEEKS_];
