@@ -362,7 +362,7 @@ def test_a_damaged_or_strange_file_is_refused(tmp_path):
     "change",
     [
         lambda placed: placed.series.core.sums.fill(np.inf),
-        lambda placed: placed._replace(count=-5),
+        lambda placed: placed._replace(length=-5),
         lambda placed: placed._replace(latest=1e300),
         lambda placed: placed._replace(grid=placed.grid._replace(step=-1.0)),
         lambda placed: placed._replace(last=None),

@@ -182,7 +182,7 @@ class When(NamedTuple):
 
 
 def told(columns: Mapping[str, np.ndarray], backend: str | None, when: When | None, indexed: str | None) -> Any:
-    """A frame of a library with these columns, of which one may hold times, and one be the index where there are such."""
+    """A frame of a library with these columns; one may hold times, and one be the index where there are such."""
     nw, named = _narwhals(), dict(columns)
     if when is not None:
         unit = "us" if when.unit in (None, "date") else when.unit

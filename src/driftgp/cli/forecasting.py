@@ -123,19 +123,18 @@ class Answer:
         """What one should know before one believes a forecast."""
         forecaster = self.forecaster
         worse = []
-        for key in forecaster.keys or [None]:
+        keys: list[Any] = list(forecaster.keys) or [None]
+        for key in keys:
             worth = forecaster.scores(key).over(slice(None))
-            if worth.count[0] >= FEW and worth.error[0] > worth.naive[0]:
+            if worth.judged[0] >= FEW and worth.error[0] > worth.naive[0]:
                 worse.append(key)
         if not worse:
             return []
         if worse == [None]:
             return ["The seasonal naive forecast was better in the past: see the table"]
         one = len(worse) == 1
-        return [
-            f"{len(worse)} of {len(forecaster.keys)} series {'is' if one else 'are'} worse than the seasonal naive "
-            f"forecast, such as {worse[0]!r}"
-        ]
+        which = f"{len(worse)} of {len(forecaster.keys)} series {'is' if one else 'are'}"
+        return [f"{which} worse than the seasonal naive forecast, such as {worse[0]!r}"]
 
     def write(self, path: Path, lines: list[dict[str, Any]]) -> None:
         """Write the lines to a file: CSV or Parquet."""
@@ -173,7 +172,7 @@ def answered(
     past = history(whole, settings.target)
     if not len(past):
         raise ValueError(f"target {settings.target!r} has no numbers: there is nothing to forecast from")
-    asked = {
+    asked: dict[str, Any] = {
         "target": settings.target,
         "time": whole.settings.time,
         "key": settings.key,
@@ -319,7 +318,8 @@ def newer(forecaster: Forecaster, past: Table, whole: Whole) -> Table:
     if short:
         whose = "" if short[0] is None else f" of {short[0]!r}"
         raise ValueError(
-            f"the file has {seen[short[0]]} rows{whose}, and the checkpoint has taken in {forecaster.rows_of(short[0])}: "
+            f"the file has {seen[short[0]]} rows{whose}, and the checkpoint has taken in "
+            f"{forecaster.rows_of(short[0])}: "
             "rows without times are counted, so give a file that has all of them from the first one on"
         )
     return _rows(past, np.array(some, np.int64))
@@ -361,7 +361,7 @@ def _step(whole: Whole) -> float | None:
 
 def leads_of(worth: Record, *, every: bool = False) -> list[dict[str, Any]]:
     """The record by how far ahead: of each lead, or of a few blocks of them, and of all."""
-    H = len(worth.count)
+    H = len(worth.judged)
     ends = np.arange(1, H + 1) if every or H <= 8 else np.unique(np.round(np.geomspace(1, H, 6)).astype(int))
     starts = np.concatenate([[0], ends[:-1]])
     blocks = [(f"{a + 1}" if b == a + 1 else f"{a + 1} to {b}", slice(a, b)) for a, b in zip(starts, ends, strict=True)]

@@ -6,11 +6,12 @@ from typing import Any
 
 from driftgp import checks
 from driftgp.defaults import Effort, Support
-from driftgp.forecasting.settings import MOST_STEPS
 from driftgp.forecasting.grid import Frequency
+from driftgp.forecasting.settings import MOST_STEPS
 from driftgp.stream.settings import promised
 from driftgp.stream.settings import settings as of_stream
 
+LONGEST = 14_000  # rows of a season
 NIXTLA = ("y", "ds", "unique_id")  # target, time and key in their long frames
 
 
@@ -87,7 +88,7 @@ def asked(
         read.holidays,
         read.effort,
         None if step is None else f"{step.months}M" if step.months else frequency_text(step),
-        None if season is None else checks.whole("season", season, 1),
+        None if season is None else checks.whole("season", season, 1, LONGEST),
         read.support,
     )
 

@@ -40,8 +40,8 @@ class Backtest(NamedTuple):
 
     Attributes:
         lines: one per method.
-        errors: absolute errors of each method, origins×H: those of several series one after another; NaN where no target is.
-        origins: from how many origins each series was forecast, at most.
+        errors: absolute errors of each method, origins×H: those of several series one after another; NaN where no
+        target is. origins: from how many origins each series was forecast, at most.
         steps: H.
         left_out: methods that did not run, and why.
     """
@@ -77,22 +77,30 @@ class Backtest(NamedTuple):
         ours, best = self.of(OURS), next(line for line in self.lines if line.method != OURS)
         figures = f"MAE {figure(ours.mae)} against {figure(best.mae)}"
         chance = "p < 0.001" if best.p < 0.001 else f"p = {best.p:.3f}"
+        if best.p != best.p:
+            lowest = "has the lowest error" if ours.mae < best.mae else "loses"
+            return f"driftgp {lowest} on these rows: {figures} for {best.method}; there are too few origins for a test."
         if not best.p < LEVEL:
-            noise = f"a difference that may be noise ({chance})" if best.p == best.p else "too few origins for a test"
-            return f"driftgp and {best.method}, the best of the others, are level on these rows: {figures}, {noise}."
+            return (
+                f"driftgp and {best.method}, the best of the others, are level on these rows: {figures}, a difference "
+                f"that may be noise ({chance})."
+            )
         if ours.mae < best.mae:
             return (
                 f"driftgp has the lowest error: {figures} for {best.method}, the best of the others; "
                 f"{1.0 - ours.mae / best.mae:.0%} lower, and more than noise ({chance})."
             )
         return (
-            f"driftgp loses on these rows: {figures} for {best.method}; {ours.mae / best.mae - 1.0:.0%} higher, and more "
+            f"driftgp loses on these rows: {figures} for {best.method}; {ours.mae / best.mae - 1.0:.0%} higher, and "
+            f"more "
             f"than noise ({chance})."
         )
 
     def to_json(self) -> dict[str, Any]:
         """The tables and the verdict, as JSON holds them."""
-        plain = [{name: value if value == value else None for name, value in line._asdict().items()} for line in self.lines]
+        plain = [
+            {name: value if value == value else None for name, value in line._asdict().items()} for line in self.lines
+        ]
         leads = {method: self.leads(method).tolist() for method in self.errors}
         return {
             "verdict": self.verdict,
@@ -226,4 +234,3 @@ def filled(y: np.ndarray, season: int) -> np.ndarray:
         before = made[i - season] if i >= season else made[i - 1] if i else first
         made[i] = before
     return made
-

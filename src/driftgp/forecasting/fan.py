@@ -90,8 +90,9 @@ class Fan:
     def to_frame(self, level: Level = 0.95) -> Any:
         """A frame of the library that the rows came in, with their times: `mean`, and `low` and `high` at a level.
 
-        Of several levels, such as [80, 95], there are `low-80`, `high-80` and so on. Rows that came in the long format of
-        Nixtla's libraries (`unique_id`, `ds`, `y`) get its names: `driftgp`, `driftgp-lo-95`, `driftgp-hi-95`.
+        Of several levels, such as [80, 95], there are `low-80`, `high-80` and so on. Rows that came in the long
+        format of Nixtla's libraries (`unique_id`, `ds`, `y`) get its names: `driftgp`, `driftgp-lo-95`,
+        `driftgp-hi-95`.
 
         Args:
             level: in percent or as a share, or several of them.

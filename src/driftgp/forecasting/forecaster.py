@@ -13,14 +13,14 @@ from driftgp import checks, frames
 from driftgp.defaults import Effort, Support
 from driftgp.files import read_whole, write_atomically
 from driftgp.forecasting import stored
+from driftgp.forecasting.asked import Asked, asked
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.fans import Fans
 from driftgp.forecasting.future import Future, none_given
 from driftgp.forecasting.placed import Placed, Repeated, Steps, instants, shown
 from driftgp.forecasting.reading import Reader, Rows
-from driftgp.forecasting.asked import Asked, asked
-from driftgp.forecasting.tables import About
 from driftgp.forecasting.record import Record, record_of
+from driftgp.forecasting.tables import About
 from driftgp.frames import Table
 from driftgp.locks import turns
 from driftgp.stream.keys import Key, codes
@@ -32,8 +32,8 @@ SHOWN = 4  # horizons of the past in a picture, and a week of hours at least
 class Forecaster:
     """Take rows in as they come; forecast the next steps at any moment, without a refit.
 
-    Frames of pandas, polars and pyarrow, dicts, series and arrays go in. Rows of a table need not be sorted; a step without
-    a row is a missing target.
+    Frames of pandas, polars and pyarrow, dicts, series and arrays go in. Rows of a table need not be sorted; a step
+    without a row is a missing target.
 
     >>> t = np.arange(600)
     >>> y = 100.0 + 10.0 * np.sin(2 * np.pi * t / 24) + np.random.default_rng(0).normal(size=600)
@@ -184,7 +184,8 @@ class Forecaster:
             rows: a frame, dicts, or one dict with target, time, key and all columns; or targets alone: an array, one
                 number, or a series, which brings its times with its index. NaN stands for a missing target.
             times: of targets that come alone: datetimes, NumPy's, or numbers.
-            known: columns that are known ahead, of these rows, beside targets that come alone: a frame, which is read by
+            known: columns that are known ahead, of these rows, beside targets that come alone: a frame, which is
+            read by
                 its names and its index, or an array N×K.
             past: columns that are known up to now, likewise.
         """
@@ -242,7 +243,8 @@ class Forecaster:
 
         Args:
             h: steps, at most the horizon; by default the horizon, or as many as `future` has.
-            future: the known columns of these steps: a frame, which is read by names, times and keys, whatever the order
+            future: the known columns of these steps: a frame, which is read by names, times and keys, whatever the
+            order
                 of its rows, or an array h×K where rows came as arrays.
             keys: some of the keys; by default all of them.
         """
@@ -286,7 +288,7 @@ class Forecaster:
             if steps == 0:
                 raise ValueError(
                     f"future has no rows after the last row{'' if key is None else f' of {key!r}'}, "
-                    f"{shown(placed.latest, reader) if reader.timed else placed.count}"
+                    f"{shown(placed.latest_wall(reader), reader) if reader.timed else placed.length}"
                 )
             self._refuse_short(placed, steps)
         if ahead is None and chosen.known:
@@ -303,7 +305,8 @@ class Forecaster:
         if placed.rows <= steps:
             what = "horizon" if h is None else "h"
             raise TooShort(
-                f"{what} is {steps}, and there are {placed.rows} rows: a forecast needs more rows than it has steps, and "
+                f"{what} is {steps}, and there are {placed.rows} rows: a forecast needs more rows than it has steps, "
+                f"and "
                 "good ones need several seasons. Ask for fewer steps, forecast(h), or give more rows"
             )
 
@@ -316,7 +319,7 @@ class Forecaster:
         y = last.y[some]
         if reader.dated:
             return About(reader.names, reader.look, key, at, instants(wall), instants(last.wall[some]), y)
-        before, _ = placed.when(reader, placed.count - np.arange(len(y), 0, -1))
+        before, _ = placed.when(reader, placed.length - np.arange(len(y), 0, -1))
         return About(reader.names, reader.look, key, at, at, before, y)
 
     # ---- backtests ---------------------------------------------------------------------------------------------------
@@ -326,12 +329,12 @@ class Forecaster:
     ) -> Any:
         """Forecasts from several origins of the past against other methods, lead by lead.
 
-        A forecaster with the same settings begins anew, takes in the rows up to the first origin and forecasts; then the rows
-        up to the next one, and so on. Each other method is fitted again at each origin, to the same rows. This
+        A forecaster with the same settings begins anew, takes in the rows up to the first origin and forecasts; then
+        the rows up to the next one, and so on. Each other method is fitted again at each origin, to the same rows. This
         forecaster is not changed.
 
         Args:
-            rows: a table as `update` takes it; by default the last rows of each series, of which some thousands are kept.
+            rows: a table as `update` takes it; by default the last rows of each series, some thousands of which it has.
             origins: how many, a horizon apart if there are enough rows, and closer together if not.
             h: steps from each origin; by default the horizon.
             methods: names of `driftgp.forecasting.backtest.METHODS`; by default all whose libraries are installed.
@@ -355,7 +358,12 @@ class Forecaster:
             return
         rows_of, reader = self._read(Reader(), rows)
         for key, own in rows_of.items():
-            yield (key, *Placed(own.some(slice(0, 0))).gridded(self._settings, reader, own, "" if key is None else f"{key!r}: "))
+            yield (
+                key,
+                *Placed(own.some(slice(0, 0))).gridded(
+                    self._settings, reader, own, "" if key is None else f"{key!r}: "
+                ),
+            )
 
     # ---- copies and files --------------------------------------------------------------------------------------------
 
@@ -363,8 +371,8 @@ class Forecaster:
         """Another one that goes on from here by itself."""
         with self.lock:
             other = Forecaster.__new__(Forecaster)
-            other._adopt(self._settings)
-            other._reader, other._series, other._outspoken = self._reader, dict(self._series), self._outspoken
+            other._adopt(self._settings)  # noqa: SLF001
+            vars(other).update(_reader=self._reader, _series=dict(self._series), _outspoken=self._outspoken)
             return other
 
     def __copy__(self) -> "Forecaster":
@@ -398,8 +406,8 @@ class Forecaster:
         """The same, and what was kept beside it."""
         found = stored.from_bytes(data)
         forecaster = cls.__new__(cls)
-        forecaster._adopt(found.settings)
-        forecaster._reader, forecaster._series, forecaster._outspoken = found.reader, found.series, found.outspoken
+        forecaster._adopt(found.settings)  # noqa: SLF001
+        vars(forecaster).update(_reader=found.reader, _series=found.series, _outspoken=found.outspoken)
         return forecaster, found.extra
 
     def save(self, path: str | os.PathLike[str]) -> None:

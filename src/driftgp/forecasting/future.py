@@ -1,14 +1,13 @@
 """The known columns of the steps to come, paired with the steps by key and by time."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftgp import frames
+from driftgp.forecasting.asked import Asked
 from driftgp.forecasting.placed import Placed, shown
 from driftgp.forecasting.reading import Reader, Rows
-from driftgp.forecasting.asked import Asked
 from driftgp.frames import Column, Table
 from driftgp.stream.keys import Key, codes
 
@@ -49,7 +48,7 @@ class Future(NamedTuple):
         rows = self.rows.get(key)
         if rows is None:
             raise ValueError(f"future has no rows{name}: it must give {_listed(settings)} for each of the {h} steps")
-        at, wall = placed.ahead(reader, h)
+        _, wall = placed.ahead(reader, h)
         if self.timed:
             places = self._places(reader, placed, rows)
             wanted = np.arange(h)
@@ -58,7 +57,8 @@ class Future(NamedTuple):
             missing = np.setdiff1d(wanted, places[inside])
             if len(missing):
                 raise ValueError(
-                    f"future has no row for {len(missing)} of the {h} steps{name}: {_times(wall[missing], reader)}. Give "
+                    f"future has no row for {len(missing)} of the {h} steps{name}: {_times(wall[missing], reader)}. "
+                    f"Give "
                     f"{_listed(settings)} for each step from {shown(wall[0], reader)} to {shown(wall[-1], reader)}"
                 )
             order = np.argsort(places[inside], kind="stable")
@@ -80,13 +80,13 @@ class Future(NamedTuple):
         assert placed.grid is not None  # noqa: S101
         times = rows.wall if placed.grid.on_wall else rows.at
         places = placed.grid.places(times)
-        off = placed.grid.off(times, places) & (places >= placed.count) & ~placed.grid.closed(times)
+        off = placed.grid.off(times, places) & (places >= placed.length) & ~placed.grid.closed(times)
         if off.any():
             raise ValueError(
                 f"future has {int(off.sum())} times that are not on the grid of one row every {placed.grid}, the first "
                 f"is {shown(rows.wall[off][0], reader)}"
             )
-        return np.where(placed.grid.closed(times), -1, places - placed.count)
+        return np.where(placed.grid.closed(times), -1, places - placed.length)
 
     @staticmethod
     def _refuse_twice(reader: Reader, rows: Rows, places: np.ndarray, name: str) -> None:

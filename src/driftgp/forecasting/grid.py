@@ -1,8 +1,8 @@
 """The times of the rows of a series: which step each of them is, and when the next steps are.
 
 Steps are a number of microseconds (or of the units that numeric times count in) apart, or a number of months, or they
-are the days of a trading week. Steps of half a day and more are counted by the clock on the wall, shorter ones in UTC: a day
-stays a day when the clocks change, and no hour comes twice or is left out.
+are the days of a trading week. Steps of half a day and more are counted by the clock on the wall, shorter ones in
+UTC: a day stays a day when the clocks change, and no hour comes twice or is left out.
 """
 
 import re
@@ -79,8 +79,8 @@ class Grid(NamedTuple):
         1
         """
         if not dated:
-            step = 1.0 if frequency is None else frequency.seconds
-            return cls(float(at[0]), usual_step(at) or step, dated=False)
+            given = 1.0 if frequency is None else frequency.seconds
+            return cls(float(at[0]), usual_step(at) or given, dated=False)
         if frequency is not None:
             on_wall = frequency.seconds >= DAY / 2
             first = float((wall if on_wall else at)[0])
@@ -100,8 +100,8 @@ class Grid(NamedTuple):
         if abs(step - DAY) < 0.01 * DAY:
             days = _open(wall)
             return cls(float(wall[_on(days, wall).argmax()]), _DAY, days=days)
-        step = usual_step((at - at[0]) / SECOND) or step
-        return cls(float((wall if on_wall else at)[0]), step * SECOND, on_wall=on_wall)
+        seconds = usual_step((at - at[0]) / SECOND) or step
+        return cls(float((wall if on_wall else at)[0]), seconds * SECOND, on_wall=on_wall)
 
     @property
     def seconds(self) -> float | None:

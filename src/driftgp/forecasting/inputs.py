@@ -94,7 +94,15 @@ class Inputs(Part):
         if len(slots):
             group = int(slots[0]) * self.groups // self.short
             before = values[-2 * self.short : -self.short].mean() - level
-            some = [1.0, phi[0], phi[0] - phi[1], longer, values[-1] - values[-1 - self.short], values[-1] - values[-1 - self.long], before]
+            some = [
+                1.0,
+                phi[0],
+                phi[0] - phi[1],
+                longer,
+                values[-1] - values[-1 - self.short],
+                values[-1] - values[-1 - self.long],
+                before,
+            ]
             if self.yearly:
                 some += [0.3 * np.sin(year), 0.3 * np.cos(year)]
             phi[n + group + self.groups * np.arange(self.by_group)] = some

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftgp.forecasting.asked import Asked
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.reading import Reader, Rows
 from driftgp.forecasting.series import Series
 from driftgp.forecasting.settings import Settings as Task
-from driftgp.forecasting.asked import Asked
 from driftgp.forecasting.zones import from_wall, to_wall
 from driftgp.stream import calendar
 from driftgp.stream.plan import Categories
@@ -49,7 +49,7 @@ class Placed(NamedTuple):
 
     waiting: Rows  # the first rows, until there are enough of them to know the grid and the categories
     grid: Grid | None = None
-    count: int = 0  # steps taken in, missing rows included
+    length: int = 0  # steps taken in, missing rows included
     last: Steps | None = None  # the last of them
     latest: float = np.nan  # time of the last row
     series: Series | None = None  # what has been learned
@@ -58,7 +58,7 @@ class Placed(NamedTuple):
     @property
     def rows(self) -> int:
         """Rows taken in; once the grid is known, missing ones too."""
-        return self.count + len(self.waiting)
+        return self.length + len(self.waiting)
 
     # ---- rows in -----------------------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class Placed(NamedTuple):
         placed = self._replace(waiting=self.waiting.then(rows), latest=latest)
         if placed.series is None and len(placed.waiting) < FIRST:
             if reader.timed and len(placed.waiting) >= DOUBTFUL:
-                placed._grid_of(settings, reader, name)  # refuses times that have no usual distance
+                placed.grid_of(settings, reader, name)  # refuses times that have no usual distance
             return placed
         return placed.settled(settings, reader, said, name)
 
@@ -79,22 +79,20 @@ class Placed(NamedTuple):
         rows = self.waiting
         if not len(rows):
             return self
-        grid = self.grid or self._grid_of(settings, reader, name)
+        grid = self.grid or self.grid_of(settings, reader, name)
         steps = self._steps(grid, reader, rows, said, name)
         placed = self._replace(waiting=rows.some(slice(0, 0)), grid=grid)
         if placed.series is None:
-            placed = placed._begun(reader, steps)
+            placed = placed.begun(reader, steps)
         return placed.learned(settings, reader, steps)
 
-    def gridded(
-        self, settings: Asked, reader: Reader, rows: Rows, name: str
-    ) -> tuple["Placed", Reader, Steps]:
+    def gridded(self, settings: Asked, reader: Reader, rows: Rows, name: str) -> tuple["Placed", Reader, Steps]:
         """These rows on a grid of their own, and nothing learned."""
         if reader.timed:
             rows = self._in_order(reader, rows, [], name)
-        grid = self._replace(waiting=rows)._grid_of(settings, reader, name)
+        grid = self._replace(waiting=rows).grid_of(settings, reader, name)
         steps = self._steps(grid, reader, rows, [], name)
-        return self._replace(grid=grid)._begun(reader, steps), reader, steps
+        return self._replace(grid=grid).begun(reader, steps), reader, steps
 
     def learned(self, settings: Asked, reader: Reader, steps: Steps) -> "Placed":
         """The series once these steps have been learned from."""
@@ -105,9 +103,10 @@ class Placed(NamedTuple):
         last = steps if self.last is None else self.last.then(steps)
         if len(last.y) > most:
             last = Steps(*(array[-most:].copy() for array in last))
-        return self._replace(series=later, last=last, count=self.count + len(steps.y))
+        return self._replace(series=later, last=last, length=self.length + len(steps.y))
 
-    def _begun(self, reader: Reader, steps: Steps) -> "Placed":
+    def begun(self, reader: Reader, steps: Steps) -> "Placed":
+        """The series with the categories that its first rows show."""
         categories: Categories = ()
         if reader.plan is not None:
             categories = reader.plan.no_categories()
@@ -135,16 +134,24 @@ class Placed(NamedTuple):
         if (old & ~near).any() or np.sum(old) > max(1, REPEATED * len(rows)):
             raise ValueError(
                 f"{name}{int(old.sum())} of {len(rows)} rows are not later than the last row that was taken in, "
-                f"{shown(self.latest, reader)}; the first is of {shown(rows.at[old][0], reader)}: give new rows only"
+                f"{shown(self.latest_wall(reader), reader)}; the first is of {shown(rows.wall[old][0], reader)}: "
+                f"give new rows only"
             )
         if again.sum() > self._allowed(reader, rows):
-            raise Repeated(name, int(again.sum()), len(rows), shown(rows.at[again][0], reader))
+            raise Repeated(name, int(again.sum()), len(rows), shown(rows.wall[again][0], reader))
         gone = old | again
         said.append(
-            f"{name}{_counted(int(gone.sum()), 'row')} left out, the first of {shown(rows.at[gone][0], reader)}: the time "
+            f"{name}{_counted(int(gone.sum()), 'row')} left out, the first of {shown(rows.wall[gone][0], reader)}: "
+            f"the time "
             "was there before. If clocks went back, give times with their time zone"
         )
         return rows.some(~gone)
+
+    def latest_wall(self, reader: Reader) -> float:
+        """Time of the last row by the clock on the wall."""
+        if not reader.clock.zoned:
+            return self.latest
+        return float(to_wall(np.array([self.latest]), reader.look.zone)[0])
 
     def _allowed(self, reader: Reader, rows: Rows) -> float:
         """Rows with the time of another one that may be the hour in which clocks go back."""
@@ -153,7 +160,8 @@ class Placed(NamedTuple):
         step = np.median(np.diff(np.unique(rows.at))) if len(np.unique(rows.at)) > 1 else np.inf
         return max(_HOUR / step + 0.5 if step <= _HOUR else 0.0, REPEATED * len(rows))
 
-    def _grid_of(self, settings: Asked, reader: Reader, name: str) -> Grid:
+    def grid_of(self, settings: Asked, reader: Reader, name: str) -> Grid:
+        """The grid of the rows that are waiting."""
         if not reader.timed:
             return Grid(0.0, 1.0, dated=False)
         try:
@@ -169,7 +177,8 @@ class Placed(NamedTuple):
         closed = grid.closed(times)
         if closed.any():
             said.append(
-                f"{name}{_counted(int(closed.sum()), 'row')} left out, the first of {shown(rows.wall[closed][0], reader)}: "
+                f"{name}{_counted(int(closed.sum()), 'row')} left out, the first of "
+                f"{shown(rows.wall[closed][0], reader)}: "
                 "the series has no rows on that day of the week otherwise"
             )
             rows, times = rows.some(~closed), times[~closed]
@@ -177,18 +186,20 @@ class Placed(NamedTuple):
         off = grid.off(times, places)
         if off.any():
             raise ValueError(
-                f"{name}{int(off.sum())} of {len(rows)} times are not on the grid of one row every {grid}, the first is "
+                f"{name}{int(off.sum())} of {len(rows)} times are not on the grid of one row every {grid}, the first "
+                f"is "
                 f"{shown(rows.wall[off][0], reader)}: bring the rows to regular times first, such as with "
                 "frame.resample(…).mean(), or say frequency="
             )
-        new = np.diff(places, prepend=self.count - 1) > 0
+        new = np.diff(places, prepend=self.length - 1) > 0
         if not new.all():  # nearer to one step than the step is long
             said.append(
-                f"{name}{_counted(int((~new).sum()), 'row')} left out, the first of {shown(rows.wall[~new][0], reader)}: "
+                f"{name}{_counted(int((~new).sum()), 'row')} left out, the first of "
+                f"{shown(rows.wall[~new][0], reader)}: "
                 f"another row is of the same step of {grid}"
             )
             rows, places = rows.some(new), places[new]
-        gaps = np.diff(places, prepend=self.count - 1)
+        gaps = np.diff(places, prepend=self.length - 1)
         if len(gaps) and gaps.max() > MOST_GAP:
             place = int(gaps.argmax())
             raise ValueError(
@@ -198,14 +209,14 @@ class Placed(NamedTuple):
         return self._filled(grid, reader, rows, places)
 
     def _filled(self, grid: Grid, reader: Reader, rows: Rows, places: np.ndarray) -> Steps:
-        count = int(places[-1]) + 1 - self.count if len(places) else 0
-        here = places - self.count
+        count = int(places[-1]) + 1 - self.length if len(places) else 0
+        here = places - self.length
         y, wall = np.full(count, np.nan), np.full(count, np.nan)
         codes = np.full((count, rows.codes.shape[1]), np.nan)
         y[here], wall[here], codes[here] = rows.y, rows.wall, rows.codes
         missing = np.flatnonzero(np.isnan(wall))
         if len(missing):
-            _, wall[missing] = self.when(reader, self.count + missing, grid)
+            _, wall[missing] = self.when(reader, self.length + missing, grid)
         return Steps(wall, y, self._carried(codes))
 
     def _carried(self, codes: np.ndarray) -> np.ndarray:
@@ -219,7 +230,7 @@ class Placed(NamedTuple):
 
     def anew(self) -> "Placed":
         """The same grid and categories, and nothing learned."""
-        return self._replace(count=0, last=None, series=None)
+        return self._replace(length=0, last=None, series=None)
 
     @property
     def seasons(self) -> tuple[int, ...]:
@@ -241,7 +252,7 @@ class Placed(NamedTuple):
 
     def ahead(self, reader: Reader, h: int) -> tuple[np.ndarray, np.ndarray]:
         """Times of the next h steps, and the same by the clock on the wall."""
-        return self.when(reader, self.count + np.arange(h))
+        return self.when(reader, self.length + np.arange(h))
 
     def when(self, reader: Reader, places: np.ndarray, grid: Grid | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Times of steps by their numbers, and the same by the clock on the wall."""

@@ -107,14 +107,7 @@ class Reader(NamedTuple):
 
     def array(self, settings: Asked, y: Any, times: Any, beside: Mapping[str, Any]) -> tuple[Rows, "Reader"]:
         """The same for targets that come by themselves, with their times and the columns beside them."""
-        if self.names is not None:
-            raise ValueError(
-                "rows must have names, as they had before; got values without names: give a frame or a dict"
-            )
-        if settings.key is not None:
-            raise ValueError(
-                f"key is {settings.key!r}, but these values have no columns: give a frame, or leave key out"
-            )
+        self._refuse_names(settings)
         look = Look(*_series_look(y)) if not self.begun else self.look
         values = _values(y)
         column = None
@@ -127,25 +120,17 @@ class Reader(NamedTuple):
             if not self.begun:
                 look = look._replace(place="index", zone=column.zone, unit=column.unit or look.unit)
         if self.begun and self.timed != (column is not None):
-            before = (
-                "times must be given, as they were before"
-                if self.timed
-                else ("times must be given from the first row on, or not at all")
-            )
-            raise ValueError(before)
+            when = "as they were before" if self.timed else "from the first row on, or not at all"
+            raise ValueError(f"times must be given, {when}")
         at, wall, clock = self._at(column, len(values))
-        columns: dict[str, Column] = {}
-        for role, given in beside.items():
-            columns |= _columns_of(role, getattr(settings, role), given, len(values), column)
-        for name in settings.columns:
-            if name not in columns:
-                role = "known" if name in settings.known else "past"
-                raise ValueError(
-                    f"{role} must have the column {name!r} of each of the {len(values)} rows: give {role}=, or a frame "
-                    "with all columns"
-                )
-        codes, plan, blanks = self._coded(settings, Table(columns, single=False), rows=len(values))
+        codes, plan, blanks = self._coded(settings, _beside(settings, beside, len(values), column), rows=len(values))
         return Rows(at, wall, values, codes), Reader(None, plan, clock, look, begun=True, blanks=blanks)
+
+    def _refuse_names(self, settings: Asked) -> None:
+        if self.names is not None:
+            raise ValueError("rows must have names, as they had before: give a frame or a dict, not values alone")
+        if settings.key is not None:
+            raise ValueError(f"key is {settings.key!r}, and these values have no columns: give a frame, or no key")
 
     # ---- what comes ahead --------------------------------------------------------------------------------------------
 
@@ -164,7 +149,8 @@ class Reader(NamedTuple):
             if times is None:
                 what = f"the column {names.time!r}" if names.time is not None else "an index of times"
                 raise ValueError(
-                    f"future must have {what}, since rows are paired by their times; {_like(names.time or '', table.columns)}"
+                    f"future must have {what}, since rows are paired by their times; "
+                    f"{_like(names.time or '', table.columns)}"
                 )
         rows = len(table)
         at, wall, _ = self._at(times, rows, "future's ")
@@ -202,6 +188,8 @@ class Reader(NamedTuple):
             return np.zeros((len(table) if rows is None else rows, 0)), None, ()
         plan = self.plan or Plan(names, len(settings.known), (False,) * len(names))
         codes, plan = plan.read(Table({name: table.columns[name] for name in names}, single=False))
+        if np.isinf(codes).any():
+            raise ValueError(f"{names[int(np.isinf(codes).any(0).argmax())]} must be finite; it holds infinite numbers")
         codes, blank = _with_blanks(plan, codes, names)
         return codes, plan, tuple(dict.fromkeys((*self.blanks, *blank)))
 
@@ -320,6 +308,21 @@ def _column_of_times(values: Any) -> Column:
     return Column("times", "numbers", numbers.astype(np.float64))
 
 
+def _beside(settings: Asked, beside: Mapping[str, Any], rows: int, times: Column | None) -> Table:
+    """The columns beside an array of targets."""
+    columns: dict[str, Column] = {}
+    for role, given in beside.items():
+        columns |= _columns_of(role, getattr(settings, role), given, rows, times)
+    for name in settings.columns:
+        if name not in columns:
+            role = "known" if name in settings.known else "past"
+            raise ValueError(
+                f"{role} must have the column {name!r} of each of the {rows} rows: give {role}=, or a frame with all "
+                "columns"
+            )
+    return Table(columns, single=False)
+
+
 def _columns_of(role: str, wanted: tuple[str, ...], given: Any, rows: int, times: Column | None) -> dict[str, Column]:
     """Columns beside an array of targets: a frame by its names, an array by the places of the names in the settings."""
     if given is None:
@@ -355,7 +358,8 @@ def _aligned(role: str, column: Column, beside: Column | None, times: Column | N
     if missing.any():
         first = times.shown(times.clock[missing][0]) if times.kind == "times" else ours[missing][0]
         raise ValueError(
-            f"{role} has no row for {int(missing.sum())} of the {rows} times of y, the first {first}: rows are paired by "
+            f"{role} has no row for {int(missing.sum())} of the {rows} times of y, the first {first}: rows are "
+            f"paired by "
             "their index"
         )
     return column.rows(found)

@@ -9,7 +9,7 @@ import numpy as np
 class Record(NamedTuple):
     """The record of each lead, H each; NaN where nothing was judged."""
 
-    count: np.ndarray  # forecasts whose row has come
+    judged: np.ndarray  # forecasts whose row has come
     error: np.ndarray  # mean absolute error
     naive: np.ndarray  # that of the seasonal naive forecast, of the same rows
     inside: np.ndarray  # share in the 95 % interval
@@ -17,11 +17,11 @@ class Record(NamedTuple):
     @property
     def forecasts(self) -> int:
         """How many forecasts were judged."""
-        return int(self.count.sum())
+        return int(self.judged.sum())
 
     def over(self, leads: slice) -> "Record":
         """The same over several leads, as arrays of one number."""
-        count = self.count[leads]
+        count = self.judged[leads]
         total = max(float(count.sum()), 1.0)
         means = [float(np.nansum(count * part[leads])) / total for part in (self.error, self.naive, self.inside)]
         nothing = not count.sum()

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftgp.forecasting.asked import Asked, asked
 from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.placed import HORIZONS, KEPT, Placed, Steps
 from driftgp.forecasting.reading import Look, Names, Reader, Rows
 from driftgp.forecasting.series import Series
-from driftgp.forecasting.asked import Asked, asked
 from driftgp.forecasting.zones import zone_of
 from driftgp.stream import store
 from driftgp.stream.clock import Clock
@@ -57,7 +57,7 @@ def _series_to_json(key: Key | None, placed: Placed) -> list[Any]:
         {
             "waiting": list(placed.waiting),
             "grid": placed.grid,
-            "count": placed.count,
+            "count": placed.length,
             "last": None if last is None else list(last),
             "latest": placed.latest,
             "categories": placed.categories,
