@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "agp.hpp"
+#include "forecast.hpp"
 // headers of further nodes belong here
 #include "wrappers.hpp"
 
@@ -192,5 +193,7 @@ class Model final : public driftgp_model {
 
 driftgp_model *make(const driftgp::Part &part, int inputs, int outputs);
 driftgp_model *make(const driftgp::Part &part, int inputs, int outputs) { return new Model(part, inputs, outputs); }
+
+void follow(driftgp_series &series) { forecast::take(series); }
 
 }  // namespace DRIFTGP_LEVEL
