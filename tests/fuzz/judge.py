@@ -20,9 +20,9 @@ FLOOR = 1e-3  # standard deviations of the targets below which errors count as e
 FORGETTING = 0.998
 ABSURD = 1e30  # a target beyond this is a fill value, which no method is judged by
 # Times the error of the better rival over 200 rows, at most. With errors floored at 10⁻³, this is an error of about a
-# standard deviation where linear regression is exact: over 17 423 times 200 rows at low effort (3036 streams) half of the
-# ratios are below 1, 99 % below 76 and 99.9 % below 645; one is larger than 1000, where an exact sum meets an input 74
-# standard deviations out, farther than the model follows any (a rival that is not held to the envelope: four).
+# standard deviation where linear regression is exact: over 17 423 times 200 rows at low effort (3036 streams) half of
+# the ratios are below 1, 99 % below 76 and 99.9 % below 645. One is larger than 1000, where an exact sum meets an input
+# 74 standard deviations out, farther than the model follows any; four, if rivals may leave the envelope.
 MOST = 1000.0
 FIRST = 10  # targets from which their range says what is far
 
