@@ -169,6 +169,10 @@ class Contract(abc.ABC):
         """
         return np.sqrt(made["variance"])
 
+    def median_reach(self, made: np.ndarray) -> np.ndarray:
+        """How far the medians of N forecasts lie from their means at most, N×P: a standard deviation, as in any law."""
+        return np.sqrt(made["variance"])
+
     def joint(self, state: Any, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Covariance of new targets at X (N×D) between each other, P×N×N; its diagonal is the forecast's variance."""
         raise ValueError(f"{type(self).__name__} has no joint covariance of several targets")
