@@ -116,7 +116,7 @@ def _figures(rows: Sequence[Row]) -> str:
             return [f"`{figure.name}`", value, NOTHING, NOTHING]
         return [f"`{figure.name}`", value, f"{'≥' if figure.least else '≤'} {target:g}", _verdict(figure)]
 
-    return table(["figure", "value", "target", ""], map(line, figures(rows)))
+    return table(["figure", "value", "target", "reached"], map(line, figures(rows)))
 
 
 def _verdict(figure: Figure) -> str:
