@@ -308,8 +308,8 @@ class Online:
                 is NaN, time passes and nothing is learned.
             elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left
                 out it follows from the times of the rows; without times every row is one step after the one before.
-            issued: the prediction that was made for this one row, if other rows came in between. Weights and calibration
-                are then learned from that prediction.
+            issued: the prediction that was made for this one row, if other rows came in between. Weights and
+                calibration then learn from that prediction.
             id: the name that `predict` was given for this row.
 
         >>> online = Online()
