@@ -77,7 +77,7 @@ class Fleet:
         """Begin without keys.
 
         Args:
-            model: the model of every key, with its wrappers. None for the default, chosen by the first rows of each key.
+            model: the model of every key, with its wrappers. None for the default, which follows each key's rows.
             key: name of the column that has the keys, in tables; None where they come by themselves.
             target: name of the column to predict; this argument and all below are those of `Online`.
             time: name of the column of times.

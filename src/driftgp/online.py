@@ -45,9 +45,9 @@ class Online:
     >>> bool(low[0] < y[-1] < high[0])
     True
 
-    Rows are arrays, dicts, or rows and frames of pandas, polars and others (with ``driftgp[frames]``). Columns with
-    names are checked at every call: they may come in another order, but none may be missing or new. Numbers and bools
-    are one input each; text is one input per category, those of the first 400 rows (see `driftgp.stream.plan`).
+    Rows are arrays, dicts, or rows and frames of pandas, polars and others (with ``driftgp[frames]``). Names of columns
+    are checked at every call: their order may change, but no column may be missing or new. A number or bool is one
+    input. Text is one input per category of the first 400 rows (see `driftgp.stream.plan`).
 
     >>> online = Online()
     >>> for hour in range(48):
@@ -93,10 +93,10 @@ class Online:
         Args:
             model: a model of the library or one of your own; None for the default.
             state: a state of this model, fresh from `init` or restored; it is copied. None for a cold start.
-            target: name of the column to predict, in tables that have it; None where targets come by themselves.
+            target: name of the column to predict, in tables that have it; None where targets are given separately.
             time: name of the column that has the times; None if there is none, or for the times of a DatetimeIndex.
-            features: columns that are known when their row is predicted. Left out: all columns where targets come by
-                themselves; in a table with a target, none.
+            features: columns that are known when their row is predicted. By default: all columns where targets are given
+                separately; none in a table with a target.
             known: columns that are known ahead of time, such as a holiday flag or a weather forecast: features too.
             others: the other columns of a table with a target enter with their values of `horizon` rows before
                 ("late"), or not at all ("ignored").
@@ -108,7 +108,7 @@ class Online:
             effort: cost and accuracy of the default model: "low", "medium" or "high" (see `recommended`).
             support: range of the targets: "auto", "real", "positive" or (low, high).
             base: column that holds a forecast of the target from elsewhere, a vendor's or another model's, known with
-                its row; the index of the input where rows are arrays. It is corrected, and gets intervals that hold.
+                its row; for arrays, the index of the input. The forecast is corrected and gets calibrated intervals.
             level: share of targets in the intervals of `to_frame` and `scores`.
             missing: rows with a blank input: fill it in ("carry"), "skip" them, or "refuse" them.
             half_life: refused: the default learns how fast to forget, and a model has a setting for it.
@@ -247,8 +247,8 @@ class Online:
 
         Args:
             x: the row, or rows. Columns that are known late may be left out.
-            id: of one row, a name under which it waits for its label: see `update`. At most 1000 rows wait; beyond
-                that the oldest is given up.
+            id: a name for one row, under which it waits for its label: see `update`. At most 1000 rows wait; the oldest
+                is dropped when one more comes.
 
         >>> online = Online()
         >>> online.update([[0.0], [1.0]], [5.0, 6.0])
@@ -308,9 +308,9 @@ class Online:
                 is NaN, time passes and nothing is learned.
             elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left
                 out it follows from the times of the rows; without times every row is one step after the one before.
-            issued: what `predict` had said of this one row, if other rows came in between. Weights, calibration and
-                members that use the last known target are then judged by what was known at that moment.
-            id: the name under which `predict` was asked for this row.
+            issued: the prediction that was made for this one row, if other rows came in between. Weights and
+                calibration then learn from that prediction.
+            id: the name that `predict` was given for this row.
 
         >>> online = Online()
         >>> online.update([[0.0], [1.0]], [5.0, 6.0])

@@ -79,7 +79,7 @@ class Inputs:
         self._scale = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
 
     def to_json(self) -> dict[str, Any]:
-        """All that is needed to go on."""
+        """Everything that is needed to continue."""
         return {
             "recent": self._ring.tolist(),
             "range": [self._low.tolist(), self._high.tolist()],

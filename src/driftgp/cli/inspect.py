@@ -37,7 +37,7 @@ def inspect(
     plot: Picture = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Show what a saved run, stream or fleet is, what it has learned, how it does, and what to look at."""
+    """Show what a saved run, stream or fleet is, what it has learned, its errors, and what to look at."""
     from driftgp.files import read_whole
 
     data = read_whole(file)

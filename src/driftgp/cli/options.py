@@ -17,7 +17,7 @@ NAMED = "Model by name: each of these means --model agp where no model is named"
 
 
 def there(file: str) -> str:
-    """Say at once, before anything heavy is imported, that a file is not there, and what there is that is like it."""
+    """Refuse a file that is not there, with names like it, before anything heavy is imported."""
     place = Path(file)
     if file == "-" or (place.exists() and not place.is_dir()):
         return file
@@ -47,7 +47,7 @@ class WithCalendar(TyperCommand):
 
 
 def picture(path: Path | None) -> Path | None:
-    """Refuse, before anything is computed, a picture that could not be written."""
+    """Refuse a picture that could not be written, before anything is computed."""
     return None if path is None else check_picture(path)
 
 

@@ -175,7 +175,7 @@ class Run:
         return facts if sample is None else self._judged(facts, sample, rows, first, asked)
 
     def _judged(self, facts: Facts, sample: Block, rows: Rows, first: list[Row], asked: tuple[str, ...]) -> Facts:
-        """What follows from the first rows, once they are read."""
+        """Facts that follow from the first rows."""
         settings, written = self.settings, facts.written
         y = np.asarray(sample.table.columns[settings.target].values, np.float64)
         at = _times(sample, written)
@@ -311,7 +311,7 @@ class Run:
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def to_bytes(self, output: int = 0) -> bytes:
-        """All that is needed to go on, with the length that the output had."""
+        """Everything that is needed to continue, with the length of the output."""
         facts = self.facts._replace(written=replace(self.facts.written, kinds=self.reader.kinds))
         extra = {
             "settings": self.settings.to_json(),

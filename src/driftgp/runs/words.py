@@ -1,4 +1,4 @@
-"""What a run is, in words for people: its model, its inputs, its intervals."""
+"""A run described for people: its model, its inputs, its intervals."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def ahead(run: Run | Saved) -> str:
 
 
 def inputs(run: Run | Saved) -> list[tuple[str, str]]:
-    """Where forecasts come from: names and sentences."""
+    """The inputs of the forecasts: names and sentences."""
     settings, plan = run.stream.settings, run.stream.streams.planned
     lines: list[tuple[str, str]] = []
     if settings.base is not None:

@@ -251,7 +251,7 @@ class Monitor:
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """All that is needed to go on, for a file."""
+        """Everything that is needed to continue, for a file."""
         return {
             "keys": list(self.places),
             "sums": self.sums,
