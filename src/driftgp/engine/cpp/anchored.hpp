@@ -212,7 +212,7 @@ class Anchored : public Node {
         double square = 0.0, inside = 0.0;
         for (int i = 0; i < count; i++) {
             const double *phi = Phi + size_t(i) * ld;
-            for (int j = 1 + D; j < own; j++) inside += phi[j] * phi[j];
+            inside += loose_dot(phi + 1 + D, phi + 1 + D, z.m);
             for (int q = 0; q < P; q++) {
                 square += ys[i][q] * ys[i][q];
                 for (int j = 0; j < own; j++) state[moments + size_t(j) * P + q] += phi[j] * ys[i][q];
@@ -294,20 +294,30 @@ class Anchored : public Node {
         mirror(E, m, z.ld);
         for (int i = 0; i < count; i++) p.covariance(xs[i], z.Z, z.apart, m, K + size_t(i) * z.ld);
         product<false>(count, m, m, K, z.ld, E, z.ld, by_K, z.ld);
-        double *by = state + totals + 4;
+        double *level = memory.zeros(size_t(count) * padded(first)), *by = state + totals + 4;
         for (int i = 0; i < count; i++) {
-            double *row = by_K + size_t(i) * z.ld, *k = K + size_t(i) * z.ld;
-            for (int l = 0; l < first; l++) axpy(l == 0 ? -1.0 : -p.linear[l - 1] * xs[i][l - 1], beside + size_t(l) * z.ld, row, 0, z.ld);
-            if (P > 1) scale(P, row, 0, z.ld);
-            for (int o = 0; o < P; o++) {
-                double wrong = ys[i][o] - c[o];
-                for (int d = 0; d < D; d++) wrong -= p.linear[d] * xs[i][d] * c[size_t(1 + d) * P + o];
-                for (int j = 0; j < m; j++) wrong -= k[j] * c[size_t(first + j) * P + o];
-                for (int j = 0; j < m; j++) row[j] += wrong * c[size_t(first + j) * P + o];
-            }
-            for (int j = 0; j < m; j++) by[D] += row[j] *= k[j] / p.noise;
-            z.add_by_lengthscale(row, xs[i], by);
+            double *row = level + size_t(i) * padded(first);
+            row[0] = 1.0;
+            for (int d = 0; d < D; d++) row[1 + d] = p.linear[d] * xs[i][d];
         }
+        product<false>(count, m, first, level, padded(first), beside, z.ld, by_K, z.ld, FIRST, LAST, SUBTRACT);
+        if (P > 1)
+            for (int i = 0; i < count; i++) scale(P, by_K + size_t(i) * z.ld, 0, z.ld);
+        double *weights = memory.zeros(z.ld), *slopes = memory.zeros(first);
+        for (int o = 0; o < P; o++) {
+            for (int l = 0; l < first; l++) slopes[l] = c[size_t(l) * P + o];
+            for (int j = 0; j < m; j++) weights[j] = c[size_t(first + j) * P + o];
+            for (int i = 0; i < count; i++) {
+                double wrong = ys[i][o] - loose_dot(level + size_t(i) * padded(first), slopes, first);
+                wrong -= loose_dot(K + size_t(i) * z.ld, weights, m);
+                axpy(wrong, weights, by_K + size_t(i) * z.ld, 0, z.ld);
+            }
+        }
+        for (int i = 0; i < count; i++) {
+            double *row = by_K + size_t(i) * z.ld, *k = K + size_t(i) * z.ld, inverse = 1.0 / p.noise;
+            for (int j = 0; j < z.ld; j += W) store(row + j, load(row + j) * (inverse * load(k + j)));
+        }
+        by[D] += z.add_by_lengthscale(by_K, xs, count, by, memory);
         whole(state, at) += count;
         if (whole(state, at) == sampled(state)) whole(state, stage) = FINISH;
     }
@@ -322,18 +332,16 @@ class Anchored : public Node {
         mirror(inner, m, z.ld);
         outside(m, Ns, inner, Wz, one, z.ld);
         z.gram(one, memory);
-        double all = 0.0;
         for (int i = 0; i < m; i++)
             for (int j = i; j < m; j++) {
                 double &weight = Wz[size_t(i) * z.ld + j], slope = P * (weight / p.noise - C[packed_row(own, first + i) + j - i]);
                 for (int o = 0; o < P; o++) slope += c[size_t(first + i) * P + o] * c[size_t(first + j) * P + o];
                 weight = -0.5 * slope * one[size_t(i) * z.ld + j];
-                all += i < j ? 2.0 * weight : weight;
             }
         mirror(Wz, m, z.ld);
         const double *slopes = state + totals + 4;
         for (int d = 0; d < D; d++) by[d] = slopes[d];
-        z.add_between(Wz, by, memory);
+        double all = z.add_between(Wz, by, memory);
         double *mean = memory.take(K), *std = memory.take(K), value = state[totals + 2];
         prior_of(D, mean, std);
         by[D] = slopes[D] + all - P * double(sampled(state)) * p.variance / (2.0 * p.noise);

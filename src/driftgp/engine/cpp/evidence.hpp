@@ -25,17 +25,23 @@ struct Hyperparameters {
         }
         variance = std::exp(theta[D]), noise = std::exp(theta[2 * D + 1]);
     }
+    // Several vectors of points at a time: one alone would wait for each sum before the next.
+    template <int VECTORS>
+    void near(const double *x, const double *Z, int apart, double *row) const {
+        Vec r2[VECTORS];
+        for (int v = 0; v < VECTORS; v++) r2[v] = Vec{};
+        for (int d = 0; d < D; d++)
+            for (int v = 0; v < VECTORS; v++) {
+                Vec away = x[d] - load(Z + size_t(d) * apart + v * W);
+                r2[v] += inverse_square[d] * (away * away);
+            }
+        for (int v = 0; v < VECTORS; v++) store(row + v * W, variance * exponential(-0.5 * r2[v]));
+    }
     // k(x, Z) for m points, whose coordinates lie `apart` from each other; the rest of `row`, up to whole vectors, is 0.
     void covariance(const double *x, const double *Z, int apart, int m, double *row) const {
         int j = 0;
-        for (; j + W <= m; j += W) {
-            Vec r2{};
-            for (int d = 0; d < D; d++) {
-                Vec away = x[d] - load(Z + size_t(d) * apart + j);
-                r2 += inverse_square[d] * (away * away);
-            }
-            store(row + j, variance * exponential(-0.5 * r2));
-        }
+        for (; j + 4 * W <= m; j += 4 * W) near<4>(x, Z + j, apart, row + j);
+        for (; j + W <= m; j += W) near<1>(x, Z + j, apart, row + j);
         for (; j < m; j++) {
             double r2 = 0.0;
             for (int d = 0; d < D; d++) {
@@ -156,26 +162,36 @@ class FixedPoints {
             std::copy_n(near + size_t(i) * ld, std::min(m, F - 1 - p.D), phi + 1 + p.D);
         }
     }
-    // Adds Σ_j W_j (x_d − z_jd)²/ℓ_d² for each input.
-    void add_by_lengthscale(const double *weights, const double *x, double *by) const {
-        for (int d = 0; d < p.D; d++) {
-            const double *z = Z + size_t(d) * apart;
-            Vec sums{};
-            int j = 0;
-            for (; j + W <= m; j += W) {
-                Vec away = x[d] - load(z + j);
-                sums += load(weights + j) * (away * away);
-            }
-            double s = sum(sums);
-            for (; j < m; j++) s += weights[j] * (x[d] - z[j]) * (x[d] - z[j]);
+    // Adds Σ_ij W_ij (x_id − z_jd)²/ℓ_d² for each input d, for some rows x_i, and returns Σ_ij W_ij. Rows of W are padded.
+    double add_by_lengthscale(const double *weights, const double *const *rows, int count, double *by, Memory &memory) const {
+        Lease lease(memory);
+        int D = p.D, ldD = padded(D);
+        double *X = memory.zeros(size_t(count) * ldD), *crossed = memory.zeros(size_t(D) * ld), *columns = memory.zeros(ld);
+        double all = 0.0;
+        for (int i = 0; i < count; i++) {
+            const double *row = weights + size_t(i) * ld;
+            std::copy_n(rows[i], D, X + size_t(i) * ldD);
+            axpy(1.0, row, columns, 0, ld);
+            double total = loose_dot(row, nullptr, m);
+            all += total;
+            for (int d = 0; d < D; d++) by[d] += total * rows[i][d] * rows[i][d] * p.inverse_square[d];
+        }
+        product<true>(D, m, count, X, ldD, weights, ld, crossed, ld);  // Xᵀ W
+        for (int d = 0; d < D; d++) {
+            const double *z = Z + size_t(d) * apart, *cross = crossed + size_t(d) * ld;
+            double s = 0.0;
+            for (int j = 0; j < m; j++) s += z[j] * (columns[j] * z[j] - 2.0 * cross[j]);
             by[d] += s * p.inverse_square[d];
         }
+        return all;
     }
     // The same for all pairs of points.
-    void add_between(const double *weights, double *by, Memory &memory) const {
+    double add_between(const double *weights, double *by, Memory &memory) const {
         Lease lease(memory);
-        double *x = memory.take(p.D);
-        for (int i = 0; i < m; i++) add_by_lengthscale(weights + size_t(i) * ld, x_of(Z, apart, i, x), by);
+        double *turned = memory.take(size_t(m) * p.D);
+        const double **rows = reinterpret_cast<const double **>(memory.take(m));
+        for (int i = 0; i < m; i++) rows[i] = x_of(Z, apart, i, turned + size_t(i) * p.D);
+        return add_by_lengthscale(weights, rows, m, by, memory);
     }
 };
 

@@ -121,14 +121,6 @@ class Heads {
     const double *triangle(const double *state, int h) const { return state + C + size_t(h) * packed_size(F); }
     size_t change(int h, int64_t j) const { return g + (size_t(h) * block + size_t(j)) * F; }
 
-    static double dot(const double *a, const double *b, int n) {  // of rows without padding
-        Vec sums{};
-        int j = 0;
-        for (; j + W <= n; j += W) sums += load(a + j) * load(b + j);
-        double s = sum(sums);
-        for (; j < n; j++) s += a[j] * b[j];
-        return s;
-    }
     // Carries out what waits for a head.
     void settle(double *state, int h) const {
         int count = int(whole(state, waiting));
@@ -149,7 +141,7 @@ class Heads {
         double *column = memory.take(F), *t = triangle(state, h), *weights = state + w + size_t(h) * F * P;
         for (int j = 0; j < F; j++) column[j] = t[j < i ? packed_row(F, j) + (i - j) : packed_row(F, i) + (j - i)];
         double share = weight / (1.0 + weight * column[i]);
-        state[trace + h] -= share * dot(column, column, F);
+        state[trace + h] -= share * loose_dot(column, column, F);
         double *before = memory.take(P);
         std::copy_n(weights + size_t(i) * P, P, before);
         for (int j = 0; j < F; j++) {
@@ -218,7 +210,7 @@ class Heads {
         Triangle(F).times(triangle(state, h), phi, product);
         for (int64_t k = 0; k < whole(state, waiting); k++) {
             const double *one = state + change(h, k);
-            double share = state[gain + size_t(h) * block + size_t(k)] * dot(one, phi, F);
+            double share = state[gain + size_t(h) * block + size_t(k)] * loose_dot(one, phi, F);
             for (int i = 0; i < F; i++) product[i] -= share * one[i];
         }
         double inverse = 1.0 / state[keep + h];
@@ -226,11 +218,11 @@ class Heads {
     }
     // Mean, variance and noise of head h at features φ, P each, with C φ. It counts as knowing no less than at the start.
     void forecast(const double *state, int h, const double *phi, const double *product, double q, double *made) const {
-        double s = std::max(dot(phi, product, F), 0.0), length = dot(phi, phi, F);
+        double s = std::max(loose_dot(phi, product, F), 0.0), length = loose_dot(phi, phi, F);
         const double *weights = state + w + size_t(h) * F * P;
         for (int p = 0; p < P; p++) {
             double mean = 0.0, variance = state[noise + size_t(h) * P + p];
-            if (P == 1) mean = dot(weights, phi, F);
+            if (P == 1) mean = loose_dot(weights, phi, F);
             else
                 for (int i = 0; i < F; i++) mean += weights[size_t(i) * P + p] * phi[i];
             double most = length / (unit ? std::max(q, variance) : q);
@@ -249,17 +241,17 @@ class Heads {
             if (leak) see_nothing(state, h, int(turn % F), F * (1.0 - rate) * q, memory);
             if (products) std::copy_n(products + size_t(h) * F, F, product);
             else times(state, h, phi, product);
-            double s = dot(phi, product, F);
+            double s = loose_dot(phi, product, F);
             if (!(std::isfinite(s) && s >= 0.0)) {  // rounding has left no covariance: begin again
                 reset(state, h, q);
                 for (int i = 0; i < F; i++) product[i] = phi[i] / q;
-                s = dot(phi, product, F);
+                s = loose_dot(phi, product, F);
             }
             double kept = state[trace + h] <= rate * GROWTH * F / q ? rate : 1.0, share = 1.0 / (kept + s);
             double *weights = state + w + size_t(h) * F * P;
             for (int p = 0; p < P; p++) {
                 double e = y[p];
-                if (P == 1) e -= dot(weights, phi, F);
+                if (P == 1) e -= loose_dot(weights, phi, F);
                 else
                     for (int i = 0; i < F; i++) e -= weights[size_t(i) * P + p] * phi[i];
                 for (int i = 0; i < F; i++) weights[size_t(i) * P + p] += share * product[i] * e;
@@ -269,7 +261,7 @@ class Heads {
             }
             state[gain + size_t(h) * block + size_t(last)] = share * state[keep + h];
             state[keep + h] *= kept;
-            state[trace + h] = (state[trace + h] - share * dot(product, product, F)) / kept;
+            state[trace + h] = (state[trace + h] - share * loose_dot(product, product, F)) / kept;
         }
         if (++last < block) return;
         for (int h = 0; h < count(); h++) settle(state, h);
