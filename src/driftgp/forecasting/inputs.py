@@ -94,7 +94,15 @@ class Inputs(Part):
         if len(slots):
             group = int(slots[0]) * self.groups // self.short
             before = values[-2 * self.short : -self.short].mean() - level
-            some = [1.0, phi[0], phi[0] - phi[1], longer, values[-1] - values[-1 - self.short], values[-1] - values[-1 - self.long], before]
+            some = [
+                1.0,
+                phi[0],
+                phi[0] - phi[1],
+                longer,
+                values[-1] - values[-1 - self.short],
+                values[-1] - values[-1 - self.long],
+                before,
+            ]
             if self.yearly:
                 some += [0.3 * np.sin(year), 0.3 * np.cos(year)]
             phi[n + group + self.groups * np.arange(self.by_group)] = some
@@ -108,6 +116,15 @@ class Inputs(Part):
             phi[n + 2 : n + 6] = self._year(year)
         phi[self.large - self.past :] = past
         return phi
+
+    def naive(self, horizon: int, shares: tuple[float, float]) -> np.ndarray:
+        """Weights of the large inputs, and of the cosines, that repeat the last season, H×…."""
+        w = np.zeros((horizon, self.large + len(self.shift)))
+        if self.short > 1:
+            for length, share in zip((self.short, self.long), shares, strict=True):
+                for h in range(1, horizon + 1):
+                    w[h - 1, : len(self.recent)] += share * (self.recent == length * -(-h // length) - h)
+        return w
 
     def _year(self, year: float) -> np.ndarray:
         return 0.3 * np.array([np.sin(year), np.cos(year), np.sin(2.0 * year), np.cos(2.0 * year)])
