@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from driftgp import Forecaster
-from driftgp.forecasting.calendar import Calendar
-from driftgp.forecasting.sheet import Sheet
 
 H = 6
 
@@ -94,26 +92,6 @@ def test_asking_for_a_forecast_changes_nothing():
         if asked.rows > H:
             asked.forecast()
     np.testing.assert_array_equal(asked.forecast().mean, silent.forecast().mean)
-
-
-def test_one_regression_for_all_leads_is_least_squares_for_each():
-    """Without forgetting, the weights of a lead are the ridge regression of its targets alone."""
-    rng = np.random.default_rng(0)
-    sheet = Sheet(Calendar(None, 3), 4, 0)
-    sheet.forgetting = 1.0
-    prior, w0 = sheet.P.copy(), sheet.w.copy()
-    Phi, Y = rng.normal(size=(200, sheet.D)), rng.normal(size=(200, 4))
-    for phi, y in zip(Phi, Y, strict=True):
-        sheet.learn(phi, y)
-    precision = np.linalg.inv(prior) + Phi.T @ Phi
-    np.testing.assert_allclose(sheet.w, np.linalg.solve(precision, np.linalg.inv(prior) @ w0 + Phi.T @ Y), atol=1e-8)
-
-
-def test_before_anything_is_learned_the_forecast_is_the_seasonal_naive():
-    sheet = Sheet(Calendar(None, 12), 6, 0)
-    past = np.arange(float(sheet.reach + 1))
-    means = sheet.means(sheet.inputs(past, 0, 0.0, np.zeros(0)))
-    np.testing.assert_allclose(means, past[-12:-6])
 
 
 @pytest.mark.parametrize("duplicate", [Forecaster.copy, lambda f: pickle.loads(pickle.dumps(f))])
@@ -267,17 +245,6 @@ def test_future_inputs_that_are_not_given_are_named():
 def test_rows_that_make_no_series_are_refused(y, times, message):
     with pytest.raises(ValueError, match=message):
         Forecaster(2, frequency=timedelta(hours=1)).update(y, times)
-
-
-def test_the_seasons_follow_from_the_time_between_rows():
-    assert Calendar(600.0, None).season == 144
-    assert Calendar(600.0, None).long_slots == 168
-    assert Calendar(None, None).season == 1
-    slots, _ = Calendar(3600.0, None).places(np.arange(48), datetime(2024, 1, 1))  # a Monday
-    assert slots[0] == 0
-    assert slots[25] == 25
-    slots, _ = Calendar(86400.0, None).places(np.arange(7), datetime(2024, 1, 3))
-    assert slots.tolist() == [2, 3, 4, 5, 6, 0, 1]
 
 
 # ---- months, and files -----------------------------------------------------------------------------------------------

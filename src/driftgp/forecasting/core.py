@@ -37,9 +37,12 @@ from driftgp.predictions import Gaussian, Recalibrated
 
 DEPENDENCE = 1000.0  # origins over which the dependence between leads is averaged
 SHRINK = 0.02  # of the correlations, so that R has a factor from the first origin on
+EARLY, OFTEN, SELDOM = 64, 4, 16  # rows from one choice of a block's weights to the next: in the first rows, and later
 MOST_VARIANCE = 4.0  # of a law, in usual ones, as far as it moves the mean of a series seen by its roots
 FIRST_SCORES = 50  # rows whose scores say nothing of the dependence
 LEVEL = LEVELS.index(0.95)
+GAPS = ("said", "m", "z", "held", "ranges", "effects.before")  # arrays in which NaN stands for what is not there
+MOST_NUMBER = 1e150
 WILD = 8.0  # usual errors: a value farther off than that, and well outside the last ones, is wild
 OUTSIDE = 0.25  # of the range of the last values: what is not so far outside it is not wild
 LEAST = 0.02  # in units of the series: what counts as a usual error, at least, when a value is called wild
@@ -47,7 +50,8 @@ HELD = 3  # wild values one after the other that tell of a change
 GROWTH = 10.0  # of the usual errors where such values are not alike
 CLIP = 5.0  # usual errors: one error teaches the regressions no more than that
 SEASONS = 36.0  # rows of the longest season until an origin counts 1/e in the regressions
-PRIOR = 0.1  # variance of a weight of the regressions
+START = (1.0, 0.0)  # of the value one short season before, and one long season before, where many lags begin
+PRIOR = 0.03  # variance of a weight of the regressions
 YEARLY = 200  # rows of a year, at least, for its phase to be an input
 LONGEST_STEP = 86400.0 * 3  # seconds of a row, at most, for the same
 
@@ -105,6 +109,8 @@ class Core(Part):
         self.wide = (
             Regression(np.full(self.inputs.large + waves, PRIOR), H, memory) if settings.effort != "low" else None
         )
+        if self.wide is not None:
+            self.wide.w[...] = self.inputs.naive(H, START)
         self.names = ["last", *(f"naive {length}" for length in lengths)]
         self.names += [f"smoother {j + 1}" for j in range(len(rates))]
         self.names += ["calendar"] * self.effective + ["few lags"]
@@ -306,8 +312,9 @@ class Core(Part):
             some = self.mixture.leads - 1
             errors = z - self.said[place[some], self.all_but] - base[some, None] * self.open
             self.mixture.learn(errors)
-        if self.row % 4 == 0 or self.row < 64:
-            self.mixture.solve((self.row if self.row < 64 else self.row // 4) % len(self.mixture.starts))
+        for b in range(len(self.mixture.starts)):  # each block in its turn, whatever the horizon
+            if (self.row - b) % (OFTEN if self.row < EARLY else SELDOM) == 0:
+                self.mixture.solve(b)
         complete = np.clip(self.z[self.row % H], -4.0, 4.0)  # of the origin whose last target this was
         if self.row >= H + FIRST_SCORES and np.isfinite(complete).all():
             self.origins[0] = min(self.origins[0] + 1.0, DEPENDENCE)
@@ -428,9 +435,36 @@ class Core(Part):
                 mixture.MEMORY, mixture.SHARE, mixture.RIDGE, mixture.FIRST, mixture.FARTHEST,
                 reach.SIZES, reach.ALL, reach.LEAN, reach.LOWEST, reach.LEAST_RATIO, reach.LARGE, reach.TINY, reach.RECENT,
                 self.few.forgetting, self.few.greatest, self.effects.forgetting, effects.GREATEST * self.effects.D / effects.RIDGE,
-                effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL, reach.SLOWER,
+                effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL, reach.SLOWER, EARLY, OFTEN, SELDOM,
             ]
         )  # fmt: skip
 
     def check(self) -> None:
         """Refuse numbers that no row could have left."""
+        for name, array in self.arrays().items():
+            if name not in GAPS and not np.isfinite(array).all():
+                raise ValueError(f"{name} is not finite")
+            if not np.all(np.abs(array[np.isfinite(array)]) <= MOST_NUMBER):
+                raise ValueError(f"{name} must be at most {MOST_NUMBER:g} in size")
+        above = {"frame": self.frame[1:2], "s": self.s, "q": self.reach.q, "v": self.reach.v, "all": self.reach.all}
+        above |= {
+            "n": self.mixture.n,
+            "origins": self.origins,
+            "scale": self.columns.scale,
+            "past_units": self.past_units[1],
+        }
+        for name, array in above.items():
+            if not np.all(array > 0.0):
+                raise ValueError(f"{name} must be above 0")
+        for name, array in {
+            "seen": self.smoothers.seen,
+            "count": self.reach.n,
+            "w": self.mixture.w,
+            "sums": self.sums,
+        }.items():
+            if not np.all(array >= 0.0):
+                raise ValueError(f"{name} must not be below 0")
+        if not (self.row >= -1 and np.all((self.ahead >= 0) & (self.ahead < self.lengths[:, None]))):
+            raise ValueError("counts and ahead must be those of a row")
+        if not np.all(np.diag(self.R) > 0.0) or np.linalg.eigvalsh(self._correlation())[0] <= 0.0:
+            raise ValueError("R has a negative variance")

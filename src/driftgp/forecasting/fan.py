@@ -100,7 +100,7 @@ class Fan:
         return tables.frame([self], level)
 
     def plot(self, path: Any = None, level: float = 0.95) -> Any:
-        """A picture of the last rows and of the steps: a figure of Matplotlib, written to a file if a path is given."""
+        """The last rows and the steps, with intervals at a level: a figure of Matplotlib, also written to a path."""
         return tables.picture([self], path, level)
 
     def _values(self, scores: np.ndarray) -> np.ndarray:

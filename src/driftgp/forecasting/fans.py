@@ -14,6 +14,9 @@ from driftgp.stream.keys import Key
 class Fans(Mapping[Key, Fan]):
     """A forecast for each key: `fans["north"]` is a `Fan`.
 
+    Args:
+        fans: the forecast of each key.
+
     >>> from driftgp import Forecaster
     >>> forecaster = Forecaster(horizon=3, target="sold", key="shop")
     >>> rows = [{"shop": shop, "sold": 10.0 + day % 7} for day in range(60) for shop in ("east", "west")]
@@ -61,9 +64,9 @@ class Fans(Mapping[Key, Fan]):
         return np.stack([fan.sample(size, rng) for fan in self._fans.values()], axis=1)
 
     def to_frame(self, level: Level = 0.95) -> Any:
-        """One frame for all keys; see `Fan.to_frame`."""
+        """One frame for all keys, with intervals at a level or several; see `Fan.to_frame`."""
         return tables.frame(list(self._fans.values()), level)
 
     def plot(self, path: Any = None, level: float = 0.95) -> Any:
-        """A picture of the first few series; see `Fan.plot`."""
+        """A picture of the first few series with intervals at a level, written to a path; see `Fan.plot`."""
         return tables.picture(list(self._fans.values()), path, level)

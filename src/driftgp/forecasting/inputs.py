@@ -117,5 +117,14 @@ class Inputs(Part):
         phi[self.large - self.past :] = past
         return phi
 
+    def naive(self, horizon: int, shares: tuple[float, float]) -> np.ndarray:
+        """Weights of the large inputs, and of the cosines, that repeat the last season, H×…."""
+        w = np.zeros((horizon, self.large + len(self.shift)))
+        if self.short > 1:
+            for length, share in zip((self.short, self.long), shares, strict=True):
+                for h in range(1, horizon + 1):
+                    w[h - 1, : len(self.recent)] += share * (self.recent == length * -(-h // length) - h)
+        return w
+
     def _year(self, year: float) -> np.ndarray:
         return 0.3 * np.array([np.sin(year), np.cos(year), np.sin(2.0 * year), np.cos(2.0 * year)])

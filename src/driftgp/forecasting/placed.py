@@ -119,6 +119,8 @@ class Placed(NamedTuple):
         known, past = self.inputs(settings, reader, Steps.none(0 if reader.plan is None else len(reader.plan.names)))
         low, high = settings.bounds or (-np.inf, np.inf)
         season = () if settings.season is None else (settings.season,)
+        if not season and self.grid is not None and not all(self.grid.days):
+            season = (sum(self.grid.days),)  # a trading week
         seconds = None if self.grid is None else self.grid.seconds
         return Task(settings.horizon, settings.effort, known.shape[1], past.shape[1], seconds, season, low, high)
 
@@ -271,7 +273,8 @@ class Placed(NamedTuple):
         assert self.series is not None  # noqa: S101
         at, wall = self.ahead(reader, h)
         known, _ = self.inputs(settings, reader, Steps(wall, np.full(h, np.nan), codes))
-        index = instants(at) if reader.dated else np.where(at == np.round(at), at.astype(np.int64), at)
+        whole = not reader.dated and bool(np.all(at == np.round(at)))
+        index = instants(at) if reader.dated else at.astype(np.int64) if whole else at
         return self.series.fan(index, instants(wall) if reader.dated else None, known)
 
 

@@ -17,6 +17,7 @@ from driftgp.forecasting.settings import Settings
 
 FIRST = 50  # rows, or two seasons, by which units are chosen
 AGAIN = (128, 512, 2048)  # rows after which seasons are looked for again
+MOST_SEASONS = 4
 FEWEST = 3  # targets, for a forecast
 
 
@@ -191,31 +192,43 @@ class Series(Part):
     def of(cls, settings: Settings, arrays: dict[str, np.ndarray]) -> "Series":
         """The series with these arrays; a ValueError where they cannot be those of one."""
         series = cls(settings)
-        own = {name: arrays[name] for name in series.arrays() if name in arrays}
-        series.kept = _checked("kept", own.get("kept"), None, series.kept.shape[1])
-        series.kept_at = _checked("kept_at", own.get("kept_at"), None, None)
-        lengths = arrays.get("core.lengths")
-        if lengths is not None:
-            if lengths.ndim != 1 or len(lengths) > 3 or not np.all((lengths >= 2) & (lengths <= 7 * 2000)):
-                raise ValueError("the forecaster is damaged: seasons cannot be")
-            found = Seasons(tuple(lengths.tolist()), settings.step, bool(arrays["core.clock"][0]))
-            series.core = Core(settings, found, np.zeros((0, series.kept.shape[1])))
-            if "core.columns.many" in arrays and arrays["core.columns.many"].shape == (settings.known,):
-                many = (arrays["core.columns.many"] != 0).astype(np.int64)
-                series.core = Core(settings, found, np.zeros((0, series.kept.shape[1])), many)
-        expected = series.arrays()
-        if expected.keys() != arrays.keys():
-            raise ValueError(f"the forecaster is damaged: {sorted(expected.keys() ^ arrays.keys())[:3]} cannot be")
-        for name, array in expected.items():
-            if name in ("kept", "kept_at"):
-                continue
-            array[...] = _checked(name, arrays[name], array.shape, None)
+        H, width = settings.horizon, series.kept.shape[1]
+        series.kept = _checked("kept", arrays.get("kept"), width=width)
+        series.kept_at = _checked("kept_at", arrays.get("kept_at")).astype(np.int64)
+        if "core.m" in arrays:
+            if arrays["core.m"].shape != (4, H, H):  # before memory is asked for
+                raise ValueError("the forecaster is damaged: core.m has the wrong shape")
+            found = _seasons(settings, arrays.get("core.lengths"), arrays.get("core.clock"))
+            many = _checked("core.columns.many", arrays.get("core.columns.many"), (settings.known,))
+            series.core = Core(settings, found, np.zeros((0, width)), (many != 0).astype(np.int64))
+        own = series.arrays()
+        if own.keys() != arrays.keys():
+            raise ValueError(f"the forecaster is damaged: {sorted(own.keys() ^ arrays.keys())[:3]} cannot be")
+        for name, array in own.items():
+            if name not in ("kept", "kept_at"):
+                array[...] = _checked(name, arrays[name], array.shape)
+        if series.rows < 0 or len(series.kept) > AGAIN[-1] or len(series.kept_at) not in (0, len(series.kept)):
+            raise ValueError("the forecaster is damaged: there cannot be so many rows")
         if series.core is not None:
-            series.core.check()
+            try:
+                series.core.check()
+            except ValueError as error:
+                raise ValueError(f"the forecaster is damaged: {error}") from error
         return series
 
 
-def _checked(name: str, array: np.ndarray | None, shape: tuple[int, ...] | None, width: int | None) -> np.ndarray:
+def _seasons(settings: Settings, lengths: np.ndarray | None, clock: np.ndarray | None) -> Seasons:
+    """The seasons of a state."""
+    if lengths is None or clock is None or lengths.ndim != 1 or len(lengths) > MOST_SEASONS or clock.shape != (1,):
+        raise ValueError("the forecaster is damaged: seasons are missing")
+    if not np.all((lengths >= 2) & (lengths <= seasons.WEEK * seasons.LONGEST)):
+        raise ValueError("the forecaster is damaged: seasons cannot be so long")
+    return Seasons(tuple(int(length) for length in lengths), settings.step, bool(clock[0]))
+
+
+def _checked(
+    name: str, array: np.ndarray | None, shape: tuple[int, ...] | None = None, width: int | None = None
+) -> np.ndarray:
     if (
         array is None
         or (shape is not None and array.shape != shape)

@@ -32,9 +32,9 @@ class Rates(NamedTuple):
 
 def usual(seasons: int, effort: str) -> list[Rates]:
     """The smoothers for a number of seasons, the shortest first."""
-    chosen = [Rates(0.2), Rates(0.7, trend=0.1, damping=0.9)]
+    chosen = [Rates(0.2), Rates(0.7, trend=0.1, damping=0.9), Rates(0.5, trend=0.1, damping=0.99)]
     if effort == "low":
-        chosen = chosen[:1]
+        chosen = chosen[::2]
     for season in range(seasons):
         chosen += [
             Rates(0.05, season, 0.1, passing=0.5, keep=0.8),

@@ -310,8 +310,9 @@ struct Series {
         for (int64_t k = 0; k < n[GROUPS_] * H; k++) a[V][k] = std::max(a[V][k], c[C_TINY]);
         for (int64_t h = 0; h < H; h++) a[ALL][h] = std::max(a[ALL][h], c[C_TINY]);
         if (teach) mix(z);
-        int64_t B = n[B_];
-        if (row % 4 == 0 || row < 64) solve((row < 64 ? row : row / 4) % B);
+        const int64_t apart = (int64_t)(row < (int64_t)c[C_EARLY] ? c[C_OFTEN] : c[C_SELDOM]);
+        for (int64_t b = 0; b < n[B_]; b++)  // each block in its turn, whatever the horizon
+            if ((row - b) % apart == 0) solve(b);
         dependence(row);
     }
 
