@@ -95,8 +95,8 @@ class Online:
             state: a state of this model, fresh from `init` or restored; it is copied. None for a cold start.
             target: name of the column to predict, in tables that have it; None where targets are given separately.
             time: name of the column that has the times; None if there is none, or for the times of a DatetimeIndex.
-            features: columns that are known when their row is predicted. By default: all columns where targets are given
-                separately; none in a table with a target.
+            features: columns known when their row is predicted. By default all columns, where targets are given
+                separately, and none in a table with a target.
             known: columns that are known ahead of time, such as a holiday flag or a weather forecast: features too.
             others: the other columns of a table with a target enter with their values of `horizon` rows before
                 ("late"), or not at all ("ignored").

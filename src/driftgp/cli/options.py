@@ -171,7 +171,9 @@ Season = Annotated[
 Horizon = Annotated[
     int | None,
     typer.Option(
-        help="How many rows after the last known target the predicted row is.", show_default="1", rich_help_panel=TIME
+        help="How many rows ahead to predict, counted from the last known target.",
+        show_default="1",
+        rich_help_panel=TIME,
     ),
 ]
 Level = Annotated[
