@@ -25,7 +25,7 @@ def commands(page: str) -> list[str]:
 def typed(command: str, folder: Path) -> str:
     """Run a command as a shell would, with this Python's driftgp."""
     done = subprocess.run(
-        command.replace("driftgp run", f"{sys.executable} -m driftgp run").replace("$(python", f"$({sys.executable}"),
+        re.sub(r"driftgp (run|forecast)", rf"{sys.executable} -m driftgp \1", command).replace("$(python", f"$({sys.executable}"),
         shell=True, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -51,6 +51,22 @@ def picture(path: Path | None) -> Path | None:
     return None if path is None else check_picture(path)
 
 
+def output_file(path: Path | None) -> Path | None:
+    """Refuse, before anything is computed, an output that could not be written."""
+    if path is None or str(path) == "-":
+        return path
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise typer.BadParameter(f"{path} must end in .csv or .parquet")
+    return in_a_folder(path)
+
+
+def in_a_folder(path: Path | None) -> Path | None:
+    """Refuse a file in a folder that is not there."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.absolute().parent} to write {path.name} to")
+    return path
+
+
 Table = Annotated[
     str,
     typer.Argument(

@@ -41,6 +41,8 @@ from driftgp.cli.options import (
     Target,
     Time,
     TimeFormat,
+    in_a_folder,
+    output_file,
     picture,
 )
 
@@ -53,20 +55,6 @@ EVERY = 10_000  # rows between checkpoints of a file; a live stream has one afte
 _NO_SETTINGS = frozenset(
     ("file", "output", "plot", "importance", "checkpoint", "frozen", "every", "config", "summary", "as_json")
 )
-
-
-def _output_file(path: Path | None) -> Path | None:
-    if path is None or str(path) == "-":
-        return path
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise typer.BadParameter(f"{path} must end in .csv or .parquet")
-    return _in_a_folder(path)
-
-
-def _in_a_folder(path: Path | None) -> Path | None:
-    if path is not None and not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {path.absolute().parent} to write {path.name} to")
-    return path
 
 
 def run(
@@ -143,7 +131,7 @@ def run(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Predictions: .csv or .parquet; - for standard output.", callback=_output_file, rich_help_panel=FILES
+            help="Predictions: .csv or .parquet; - for standard output.", callback=output_file, rich_help_panel=FILES
         ),
     ] = None,
     plot: Picture = None,
@@ -157,7 +145,7 @@ def run(
         Path | None,
         typer.Option(
             help="Resume from this file if it is there, and keep it up to date.",
-            callback=_in_a_folder,
+            callback=in_a_folder,
             rich_help_panel=FILES,
         ),
     ] = None,

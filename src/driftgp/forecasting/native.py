@@ -7,7 +7,6 @@ import numpy as np
 
 from driftgp.engine import compiled
 
-
 if TYPE_CHECKING:
     from driftgp.forecasting.core import Core
 

@@ -4,7 +4,6 @@ The first rows choose its units and seasons (`_look`); from then on `core.Core` 
 come, and where others are found the rows so far are learned again with those.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np

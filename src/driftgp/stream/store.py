@@ -30,6 +30,7 @@ _ARRAY = "array"  # key of a dict that stands for an array in the header
 _KINDS: dict[str, np.dtype[Any]] = {
     "f8": np.dtype("<f8"),
     "u8": np.dtype("<u8"),
+    "i8": np.dtype("<i8"),
     "u1": np.dtype("u1"),
     "b1": np.dtype("bool"),
 }
@@ -83,6 +84,7 @@ def _article(kind: Any) -> str:
         "run": "a run",
         "checkpoint": "a model and its state",
         "estimator": "an estimator",
+        "forecaster": "a Forecaster",
     }
     return known.get(str(kind), f"a {str(kind)[:40]}")
 
@@ -96,7 +98,7 @@ def kind_of(data: bytes) -> str | None:
 
 def _without_arrays(value: Any, blobs: list[bytes]) -> Any:
     if isinstance(value, np.ndarray):
-        code = "u1" if value.dtype == np.uint8 else {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
+        code = "u1" if value.dtype == np.uint8 else {"f": "f8", "u": "u8", "i": "i8", "b": "b1"}[value.dtype.kind]
         blobs.append(np.ascontiguousarray(value, _KINDS[code]).tobytes())
         return {_ARRAY: [code, *value.shape]}
     if isinstance(value, dict):
