@@ -5,8 +5,9 @@
     python -m benchmarks.forecasts_published prices          # 24 prices a day, for 728 days
     python -m benchmarks.forecasts_published prices --before # the 728 days before those, to develop on
 
-The data are those of DRIFTGP_DATA, in `benchmarks/`. MASE is the mean absolute error in units of that of the seasonal naive
-forecast (24 hours) on the history; MSIS the width of the 95 % interval plus 40 times the misses, in the same units.
+The data are those of DRIFTGP_DATA, in `benchmarks/`. MASE is the mean absolute error in units of that of the seasonal
+naive forecast (24 hours) on the history; MSIS the width of the 95 % interval plus 40 times the misses, in the same
+units.
 """
 
 import argparse
