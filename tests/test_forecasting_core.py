@@ -1,4 +1,4 @@
-"""What a series learns: each lead its own least squares, no forecast by the horizon asked for, and the same by C++ and NumPy."""
+"""What a series learns: each lead its own least squares, whatever the horizon, and the same by C++ and NumPy."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_weights_are_the_least_over_the_simplex():
 
 
 def test_a_member_that_fails_loses_its_weight():
-    rng, mixed = np.random.default_rng(0), mixture.Mixture(3, 3, np.ones(3))
+    rng, mixed = np.random.default_rng(0), mixture.Mixture(3, np.ones(3))
     for _ in range(60):
         errors = rng.normal(size=(3, 3)) * np.array([1.0, 1.0, 30.0])
         mixed.learn(errors)
@@ -104,9 +104,7 @@ def test_slots_are_those_of_the_clock():
 @pytest.mark.parametrize("effort", ["low", "medium"])
 def test_a_step_does_not_depend_on_the_horizon(effort):
     y = curve(500)
-    fans = []
-    for horizon in (3, 28):
-        fans.append(followed(Settings(horizon, effort, step=3600.0), y).fan(np.arange(3)))
+    fans = [followed(Settings(horizon, effort, step=3600.0), y).fan(np.arange(3)) for horizon in (3, 28)]
     np.testing.assert_allclose(fans[0].mean, fans[1].mean, rtol=1e-9)
     np.testing.assert_allclose(fans[0].quantile(0.9), fans[1].quantile(0.9), rtol=1e-9)
 

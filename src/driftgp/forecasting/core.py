@@ -1,10 +1,10 @@
 """What has been learned from the rows of one series, and the forecasts of its next steps.
 
-A row goes through these steps. Its target judges the forecasts that the last H origins issued for it: their errors teach the weights of
-the members (`mixture`), the intervals (`reach`) and the dependence between leads; then each lead of each regression learns from
-its own label (`regression`), the smoothers and the effects of known columns follow (`smoothers`, `effects`), and the forecasts of
-the next H rows are issued. Of a forecast the part of known columns is left open until their values are known: the coefficients wait
-with the forecast, so that no row needs the future.
+A row goes through these steps. Its target judges the forecasts that the last H origins issued for it: their errors
+teach the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads; then each lead
+of each regression learns from its own label (`regression`), the smoothers and the effects of known columns follow
+(`smoothers`, `effects`), and the forecasts of the next H rows are issued. Of a forecast the part of known columns is
+left open until their values are known: the coefficients wait with the forecast, so that no row needs the future.
 
 Between the leads, the correlation R of the normal scores of one origin's forecasts is followed,
 
@@ -12,9 +12,9 @@ Between the leads, the correlation R of the normal scores of one origin's foreca
 
 and a path is a draw from a normal law with this correlation through the leads' distributions (a Gaussian copula).
 
-A wild value teaches nothing: one that is both well outside the last values and more than `WILD` usual errors off. Where `HELD` of
-them come one after the other, it is the series that has changed, and the units move with it (`frame`). Means and quantiles stay
-within an envelope around the values that still count (`envelope`).
+A wild value teaches nothing: one that is both well outside the last values and more than `WILD` usual errors off.
+Where `HELD` of them come one after the other, it is the series that has changed, and the units move with it
+(`frame`). Means and quantiles stay within an envelope around the values that still count (`envelope`).
 """
 
 import numpy as np
@@ -118,7 +118,7 @@ class Core(Part):
         J = len(self.names)
         self.whole = constant(np.array([name == "last" or name.startswith("naive") for name in self.names], np.float64))
         self.open = constant(1.0 - self.whole)  # the members to which the part of known columns is added
-        self.mixture = Mixture(J, H, np.where(self.whole > 0.0, 1.0, 1.5))
+        self.mixture = Mixture(H, np.where(self.whole > 0.0, 1.0, 1.5))
         # what waits for its targets
         T = len(self.mixture.leads)
         self.lead = constant(np.arange(H))
@@ -433,38 +433,37 @@ class Core(Part):
             [
                 LARGEST, WILD, OUTSIDE, LEAST, CLIP, DEPENDENCE, FIRST_SCORES,
                 mixture.MEMORY, mixture.SHARE, mixture.RIDGE, mixture.FIRST, mixture.FARTHEST,
-                reach.SIZES, reach.ALL, reach.LEAN, reach.LOWEST, reach.LEAST_RATIO, reach.LARGE, reach.TINY, reach.RECENT,
-                self.few.forgetting, self.few.greatest, self.effects.forgetting, effects.GREATEST * self.effects.D / effects.RIDGE,
+                reach.SIZES, reach.ALL, reach.LEAN, reach.LOWEST, reach.LEAST_RATIO, reach.LARGE, reach.TINY,
+                reach.RECENT,
+                self.few.forgetting, self.few.greatest, self.effects.forgetting,
+                effects.GREATEST * self.effects.D / effects.RIDGE,
                 effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL, reach.SLOWER, EARLY, OFTEN, SELDOM,
             ]
         )  # fmt: skip
 
     def check(self) -> None:
         """Refuse numbers that no row could have left."""
-        for name, array in self.arrays().items():
-            if name not in GAPS and not np.isfinite(array).all():
-                raise ValueError(f"{name} is not finite")
-            if not np.all(np.abs(array[np.isfinite(array)]) <= MOST_NUMBER):
-                raise ValueError(f"{name} must be at most {MOST_NUMBER:g} in size")
-        above = {"frame": self.frame[1:2], "s": self.s, "q": self.reach.q, "v": self.reach.v, "all": self.reach.all}
-        above |= {
-            "n": self.mixture.n,
-            "origins": self.origins,
-            "scale": self.columns.scale,
-            "past_units": self.past_units[1],
-        }
-        for name, array in above.items():
+        self._check_finite()
+        for name, array in self._above_0().items():
             if not np.all(array > 0.0):
                 raise ValueError(f"{name} must be above 0")
-        for name, array in {
-            "seen": self.smoothers.seen,
-            "count": self.reach.n,
-            "w": self.mixture.w,
-            "sums": self.sums,
-        }.items():
+        counts = {"seen": self.smoothers.seen, "count": self.reach.n, "w": self.mixture.w, "sums": self.sums}
+        for name, array in counts.items():
             if not np.all(array >= 0.0):
                 raise ValueError(f"{name} must not be below 0")
         if not (self.row >= -1 and np.all((self.ahead >= 0) & (self.ahead < self.lengths[:, None]))):
             raise ValueError("counts and ahead must be those of a row")
         if not np.all(np.diag(self.R) > 0.0) or np.linalg.eigvalsh(self._correlation())[0] <= 0.0:
             raise ValueError("R has a negative variance")
+
+    def _check_finite(self) -> None:
+        for name, array in self.arrays().items():
+            if name not in GAPS and not np.isfinite(array).all():
+                raise ValueError(f"{name} is not finite")
+            if not np.all(np.abs(array[np.isfinite(array)]) <= MOST_NUMBER):
+                raise ValueError(f"{name} must be at most {MOST_NUMBER:g} in size")
+
+    def _above_0(self) -> dict[str, np.ndarray]:
+        reach = {"q": self.reach.q, "v": self.reach.v, "all": self.reach.all, "s": self.s}
+        known = {"scale": self.columns.scale, "past_units": self.past_units[1]}
+        return reach | known | {"frame": self.frame[1:2], "n": self.mixture.n, "origins": self.origins}

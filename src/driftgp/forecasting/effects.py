@@ -1,12 +1,12 @@
 """What the calendar and columns known ahead say by themselves: one regression for all leads.
 
-A row has features g = (1, slots, year, x), x the known columns and, of those with more than two values, squares and products.
-The residuals e of y on θᵀg last, so that the regression is of changes from row to row,
+A row has features g = (1, slots, year, x), x the known columns and, of those with more than two values, squares and
+products. The residuals e of y on θᵀg last, so that the regression is of changes from row to row,
 
     y_t − ρ y_{t−1}  on  g_t − ρ g_{t−1},      ρ the correlation of e_t with e_{t−1},
 
-by recursive least squares (Cochrane and Orcutt). The forecast of lead h is θᵀg_{t+h} + ρʰ e_t. The part of x, βᵀx, is what the
-columns are worth: other members forecast the series less that part.
+by recursive least squares (Cochrane and Orcutt). The forecast of lead h is θᵀg_{t+h} + ρʰ e_t. The part of x, βᵀx, is
+what the columns are worth: other members forecast the series less that part.
 """
 
 import numpy as np

@@ -26,7 +26,7 @@ from driftgp.locks import turns
 from driftgp.stream.keys import Key, codes
 from driftgp.stream.plan import listed
 
-SHOWN = 4  # horizons of the past in a picture, and a week of hours at least
+SHOWN, LEAST = 4, 30  # horizons of the past in a picture, and rows; a season too
 
 
 class Forecaster:
@@ -315,7 +315,7 @@ class Forecaster:
         reader, last = self._reader, placed.last
         assert last is not None  # noqa: S101
         at, wall = placed.ahead(reader, steps)
-        some = slice(-max(SHOWN * steps, 7 * 24), None)
+        some = slice(-max(SHOWN * steps, LEAST, *placed.seasons), None)
         y = last.y[some]
         if reader.dated:
             return About(reader.names, reader.look, key, at, instants(wall), instants(last.wall[some]), y)

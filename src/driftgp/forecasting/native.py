@@ -59,7 +59,8 @@ def _sizes(core: "Core") -> np.ndarray:
             core.columns.width, core.effects.D, inputs.small, core.waves.w.shape[1] if core.waves else 0,
             core.wide.w.shape[1] if core.wide else 0, core.history.shape[1], core.groups, inputs.short, inputs.long,
             len(core.smoothers.alpha), int(core.yearly), int(core.effective), core.settings.past, len(inputs.lags),
-            len(inputs.recent), inputs.weeks, len(inputs.seen), len(inputs.shift), core.profile, core.block, inputs.reach,
+            len(inputs.recent), inputs.weeks, len(inputs.seen), len(inputs.shift), core.profile,
+            core.block, inputs.reach,
             len(core.told), core.smoothers.c.shape[1], core.held.size,
             inputs.large,
         ],
@@ -71,7 +72,8 @@ def _wholes(core: "Core") -> list[np.ndarray]:
     """`Whole` of forecast.hpp."""
     mixture, inputs = core.mixture, core.inputs
     return [
-        core.lengths, core.smoothers.offsets, mixture.leads, mixture.starts, mixture.block, core.told, core.effects.offsets,
+        core.lengths, core.smoothers.offsets, mixture.leads, mixture.starts, mixture.block,
+        core.told, core.effects.offsets,
         inputs.lags, inputs.recent, inputs.seen, core.ahead, core.counts,
     ]  # fmt: skip
 
@@ -80,9 +82,11 @@ def _arrays(core: "Core") -> list[np.ndarray]:
     """`Array` of forecast.hpp."""
     s, mixture, reach, effects, inputs = core.smoothers, core.mixture, core.reach, core.effects, core.inputs
     return [
-        core.constants(), core.frame, s.alpha, s.alpha_beta, s.kappa, s.rho, s.phi, s.gamma, s.begins, s.kept, s.trended,
+        core.constants(), core.frame, s.alpha, s.alpha_beta, s.kappa, s.rho, s.phi, s.gamma,
+        s.begins, s.kept, s.trended,
         s.state, s.c, s.seen, core.open, mixture.S, mixture.n, mixture.w, core.said, core.m, core.s, core.beta, core.z,
-        reach.nominal, reach.step, reach.share, reach.v, reach.n, reach.all, reach.count, reach.q, reach.issued, reach.d,
+        reach.nominal, reach.step, reach.share, reach.v, reach.n, reach.all, reach.count, reach.q,
+        reach.issued, reach.d,
         core.R, core.origins, core.history, core.held, core.ranges, core.sums, inputs.omega, inputs.shift,
         effects.theta, effects.P, effects.before, effects.residual, effects.products,
         *_regression(core.few), *_regression(core.waves), *_regression(core.wide),

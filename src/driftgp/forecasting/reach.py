@@ -1,13 +1,13 @@
 """How far from its mean a lead's targets fall: usual errors by slot of the target, and intervals that hold their share.
 
-The error of lead h at a slot of the short season has a usual size s, the mean of squares at that slot leaning on that of all
-slots. In these units, u = (y − m)/s, the interval of level ℓ reaches below and above to
+The error of lead h at a slot of the short season has a usual size s, the mean of squares at that slot leaning on that
+of all slots. In these units, u = (y − m)/s, the interval of level ℓ reaches below and above to
 
     c = z_ℓ √q exp(d),   q the mean of u² of late,   d ← d + γ_ℓ ([outside] − (1 − ℓ)/2)
 
-as `Calibrated` does: the share outside tends to what it should be whatever the series does. What counts is whether a target is
-outside by the present c: a label comes h rows after its forecast, and errors of one sign in a row would drive d far off before the
-first of them shows.
+as `Calibrated` does: the share outside tends to what it should be whatever the series does. What counts is whether a
+target is outside by the present c: a label comes h rows after its forecast, and errors of one sign in a row would
+drive d far off before the first of them shows.
 """
 
 import numpy as np

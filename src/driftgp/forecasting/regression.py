@@ -4,8 +4,8 @@ With φ the inputs of origin t, λ the forgetting and P the inverse of the weigh
 
     k_t = P φ_t / (λ + φ_tᵀ P φ_t),   P ← (P − k_t φ_tᵀ P)/λ
 
-depend on inputs alone, so they are one for all leads and are kept for the last H origins. When the target of row t comes, it
-is the label of lead h for the origin t − h:
+depend on inputs alone, so they are one for all leads and are kept for the last H origins. When the target of row t
+comes, it is the label of lead h for the origin t − h:
 
     w_h ← w_h + k_{t−h} (y_t − φ_{t−h}ᵀ w_h).
 

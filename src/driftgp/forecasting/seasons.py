@@ -1,8 +1,8 @@
 """The seasons of a series: those of the clock, and those that its values show.
 
-Rows that are hours or minutes apart have a day and a week; days have a week; weeks, months and quarters a year. Without times a
-season is found by its values: for a length p, the profile of the odd cycles has to foretell the even ones. With x the values
-less their mean over a cycle around them, and f the mean of x by place in the cycle,
+Rows that are hours or minutes apart have a day and a week; days have a week; weeks, months and quarters a year.
+Without times a season is found by its values: for a length p, the profile of the odd cycles has to foretell the even
+ones. With x the values less their mean over a cycle around them, and f the mean of x by place in the cycle,
 
     r = 1 − |f_even − f_odd|² / (|f_even|² + |f_odd|²)
 
@@ -139,8 +139,7 @@ def _peaks(y: np.ndarray) -> list[int]:
         return []
     some: dict[int, float] = {}
     for x in (np.diff(y), _level_free(y)):
-        x = x - x.mean()
-        power = np.abs(np.fft.rfft(x, 2 * N)) ** 2
+        power = np.abs(np.fft.rfft(x - x.mean(), 2 * N)) ** 2
         r = np.fft.irfft(power)[: N // 3 + 2]
         if not r[0] > 0.0:
             continue

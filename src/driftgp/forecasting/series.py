@@ -1,7 +1,7 @@
 """One series: its rows go in, forecasts of its next steps come out.
 
-The first rows choose its units and seasons (`_look`); from then on `core.Core` learns row by row. Seasons are looked for again as rows
-come, and where others are found the rows so far are learned again with those.
+The first rows choose its units and seasons (`_look`); from then on `core.Core` learns row by row. Seasons are looked
+for again as rows come, and where others are found the rows so far are learned again with those.
 """
 
 from typing import NamedTuple
@@ -210,11 +210,15 @@ class Series(Part):
         if series.rows < 0 or len(series.kept) > AGAIN[-1] or len(series.kept_at) not in (0, len(series.kept)):
             raise ValueError("the forecaster is damaged: there cannot be so many rows")
         if series.core is not None:
-            try:
-                series.core.check()
-            except ValueError as error:
-                raise ValueError(f"the forecaster is damaged: {error}") from error
+            _check(series.core)
         return series
+
+
+def _check(core: Core) -> None:
+    try:
+        core.check()
+    except ValueError as error:
+        raise ValueError(f"the forecaster is damaged: {error}") from error
 
 
 def _seasons(settings: Settings, lengths: np.ndarray | None, clock: np.ndarray | None) -> Seasons:
