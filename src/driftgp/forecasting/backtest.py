@@ -133,13 +133,13 @@ def backtest(
     if not errors[OURS]:
         raise ValueError("there are no rows for a backtest: give some to update first, or to backtest(rows)")
     whole = {name: np.concatenate(parts) for name, parts in errors.items()}
-    held = {name: np.concatenate(parts) for name, parts in inside.items()}
+    kept = {name: np.concatenate(parts) for name, parts in inside.items()}
     ours = whole[OURS]
     lines = []
     for name in names:
         mae = float(np.nanmean(whole[name]))
         test = difference(np.nanmean(whole[name], 1), np.nanmean(ours, 1)).p if name != OURS else np.nan
-        share = float(np.nanmean(held[name])) if np.isfinite(held[name]).any() else np.nan
+        share = float(np.nanmean(kept[name])) if np.isfinite(kept[name]).any() else np.nan
         lines.append(
             Line(name, mae, mae / float(np.nanmean(ours)), share, test, seconds[name] / max(len(whole[name]), 1))
         )

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftgp.data.blocks import Block, Complain, time_texts
-from driftgp.data.rows import Rows
+from driftgp.data.blocks import Block, time_texts
+from driftgp.data.rows import Complain, Rows
 from driftgp.data.written import Written
 from driftgp.frames import Table
 from driftgp.runs import words
