@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from driftgp.forecasting.series import Series, Settings
+from driftgp.forecasting.series import Series
+from driftgp.forecasting.settings import Settings
 
 FLOOR = 0.1  # of the naive forecast's MASE, where series are compared with it
 FIRST_DAY = np.datetime64("2016-12-27")
@@ -112,6 +113,7 @@ if __name__ == "__main__":
     parser.add_argument("--effort", default="medium", choices=("low", "medium", "high"))
     chosen = parser.parse_args()
     if chosen.data == "m4":
-        m4(*chosen.part, chosen.effort)
+        first, every = chosen.part
+        m4(first, every, chosen.effort)
     else:
         prices(chosen.before, chosen.effort)

@@ -170,7 +170,7 @@ def test_what_forecasts_were_worth_is_counted():
     worth = followed(Settings(4), curve(600)).worth()
     assert np.all(worth.error < worth.naive)
     assert np.all(np.abs(worth.inside - 0.95) < 0.03)
-    assert np.all(np.diff(worth.count) == -1.0)
+    assert np.all(np.diff(worth.judged) == -1.0)
 
 
 # ---- states ----------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def record_of(series: Mapping[Any, Any], horizon: int) -> Record:
         if placed.series is None:
             continue
         own = placed.series.worth()
-        judged = np.asarray(own.count, np.float64)
+        judged = np.asarray(own.judged, np.float64)
         count += judged
         sums += np.where(judged > 0.0, judged * np.array([own.error, own.naive, own.inside]), 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
