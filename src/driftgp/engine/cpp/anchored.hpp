@@ -271,8 +271,12 @@ class Anchored : public Node {
         double *to = state + sums + packed_size(F);
         for (int i = 0; i < own; i++) {
             double *row = to + packed_row(own, i);
-            if (i < first) std::copy_n(A + size_t(i) * ld + i, first - i, row), std::copy_n(turned + size_t(i) * ldm, m, row + first - i);
-            else std::copy_n(E + size_t(i - first) * ldm + (i - first), own - i, row);
+            if (i >= first) {
+                std::copy_n(E + size_t(i - first) * ldm + (i - first), own - i, row);
+                continue;
+            }
+            std::copy_n(A + size_t(i) * ld + i, first - i, row);
+            std::copy_n(turned + size_t(i) * ldm, m, row + first - i);
         }
         for (int o = 0; o < P; o++) {
             double *of = memory.zeros(m);
