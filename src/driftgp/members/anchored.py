@@ -24,7 +24,7 @@ from driftgp.window import observed
 # What is being done beside the recursion.
 NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS = range(9)
 # Rows in one piece of a sum over the rows of a fit, of its gradient, and of a replay.
-_SUMS_ROWS, _SLOPE_ROWS, _REPLAY_ROWS = 100, 100, 32
+_SUMS_ROWS, _SLOPE_ROWS, _REPLAY_ROWS = 100, 50, 32
 # Points that L-BFGS accepts in the first fit, and in later ones, which begin where the last ended.
 _FIRST_POINTS, _LATER_POINTS = 26, 11
 _FEWEST = 32  # rows before the first fit

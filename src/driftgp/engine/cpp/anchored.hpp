@@ -13,7 +13,7 @@ namespace DRIFTGP_LEVEL {
 class Anchored : public Node {
     enum Stage { NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS };
     // as in anchored.py
-    static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 100, REPLAY_ROWS = 32;
+    static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 50, REPLAY_ROWS = 32;
     static constexpr int64_t FIRST_POINTS = 26, LATER_POINTS = 11, FEWEST = 32, LONGEST = 4000, APART = 100, SINCE = 50;
     static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7, LEAST_NOISE = -23.025850929940457;  // the last: log 1e-10
     static constexpr int64_t MOST_POINTS = 1 << 12, MOST_ROWS = 1 << 24;
@@ -271,8 +271,12 @@ class Anchored : public Node {
         double *to = state + sums + packed_size(F);
         for (int i = 0; i < own; i++) {
             double *row = to + packed_row(own, i);
-            if (i < first) std::copy_n(A + size_t(i) * ld + i, first - i, row), std::copy_n(turned + size_t(i) * ldm, m, row + first - i);
-            else std::copy_n(E + size_t(i - first) * ldm + (i - first), own - i, row);
+            if (i >= first) {
+                std::copy_n(E + size_t(i - first) * ldm + (i - first), own - i, row);
+                continue;
+            }
+            std::copy_n(A + size_t(i) * ld + i, first - i, row);
+            std::copy_n(turned + size_t(i) * ldm, m, row + first - i);
         }
         for (int o = 0; o < P; o++) {
             double *of = memory.zeros(m);
