@@ -24,7 +24,7 @@ FEWEST = 3  # targets, for a forecast
 class Worth(NamedTuple):
     """What the forecasts so far were worth, by lead, H each: all have been made before their targets came."""
 
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]  # not that of a tuple
     error: np.ndarray  # mean absolute error
     naive: np.ndarray  # that of the last value of the same place in the season
     inside: np.ndarray  # share of targets in the 95 % interval
