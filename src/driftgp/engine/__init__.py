@@ -15,6 +15,7 @@ from driftgp.contract import Contract
 from driftgp.engine import native
 from driftgp.engine.base import Engine, Single
 from driftgp.engine.description import Unknown
+from driftgp.engine.library import library
 from driftgp.engine.reference import ReferenceEngine
 
 __all__ = ["Engine", "Single", "compiled", "describe", "engine"]
@@ -41,7 +42,7 @@ def compiled() -> Any:
     if choice == "reference":
         return None
     try:
-        return native.library()
+        return library()
     except native.NoLibrary as missing:
         if choice == "native":
             raise ValueError(f"DRIFTGP_ENGINE is 'native', but {missing}") from missing
