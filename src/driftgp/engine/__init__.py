@@ -15,7 +15,7 @@ from driftgp.contract import Contract
 from driftgp.engine import native
 from driftgp.engine.base import Engine, Single
 from driftgp.engine.description import Unknown
-from driftgp.engine.library import library
+from driftgp.engine.library import library as shared_library
 from driftgp.engine.reference import ReferenceEngine
 
 __all__ = ["Engine", "Single", "compiled", "describe", "engine"]
@@ -42,7 +42,7 @@ def compiled() -> Any:
     if choice == "reference":
         return None
     try:
-        return library()
+        return shared_library()
     except native.NoLibrary as missing:
         if choice == "native":
             raise ValueError(f"DRIFTGP_ENGINE is 'native', but {missing}") from missing

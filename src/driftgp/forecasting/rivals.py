@@ -117,11 +117,11 @@ def _of_statsforecast(name: str, *, several: bool = False) -> Callable[[Rows], S
         if several:
             season = [each for each in rows.seasons if 2 * each < len(rows.y)] or 1
         y = rows.y[-max(_MOST, 4 * max([1, *rows.seasons])) :]
-        model = getattr(models, name)(season_length=season)
+        theirs = getattr(models, name)(season_length=season)
         beside = {}
-        if model.uses_exog and rows.known.shape[1]:
+        if theirs.uses_exog and rows.known.shape[1]:
             beside = {"X": rows.known[-len(y) :], "X_future": rows.ahead}
-        told = model.forecast(y=y, h=rows.h, level=[95], **beside)
+        told = theirs.forecast(y=y, h=rows.h, level=[95], **beside)
         return Said(*(np.asarray(told[part], np.float64) for part in ("mean", "lo-95", "hi-95")))
 
     return run

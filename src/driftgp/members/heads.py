@@ -138,7 +138,7 @@ class Heads:
                 self.put(state, h, C)
                 g = C @ phi
                 s = phi @ g
-            e = y - phi @ w
+            e = np.clip(y - phi @ w, -LARGEST, LARGEST)  # its square has to be finite
             keep = rate if state.trace[h] <= rate * _GROWTH * F / q else 1.0
             gain = 1.0 / (keep + s)
             w += gain * np.outer(g, e)

@@ -254,6 +254,7 @@ class Heads {
                 if (P == 1) e -= loose_dot(weights, phi, F);
                 else
                     for (int i = 0; i < F; i++) e -= weights[size_t(i) * P + p] * phi[i];
+                e = std::clamp(e, -LARGEST_WEIGHT, LARGEST_WEIGHT);  // its square has to be finite
                 for (int i = 0; i < F; i++) weights[size_t(i) * P + p] += share * product[i] * e;
                 double &variance = state[noise + size_t(h) * P + p];
                 variance += (e * e / (1.0 + s) - variance) / state[errors];
