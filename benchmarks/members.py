@@ -19,7 +19,6 @@ from driftgp.defaults import LEARNING, SHARES, anchored, kernel, small
 from driftgp.members import Anchored
 from driftgp.members.anchored import REPLAY, SUMS
 from driftgp.members.heads import WAITING
-from driftgp.model import Model
 
 EXPONENTIAL = 10.0  # products
 WARMUP, ROWS, ROUNDS = 500, 1500, 3
@@ -94,7 +93,7 @@ def main() -> None:
     for D in INPUTS:
         data = load_like(WARMUP, ROWS, D)
         agp = AGP(kernel(D), inducing=20, window=400, forgetting=1.0 - 1.0 / (SHARES[0] * 400), **LEARNING)
-        models: dict[str, Model] = {"AGP (20, 400)": agp, "200 points": anchored(D), "60 points": small(D)}
+        models: dict[str, AGP | Anchored] = {"AGP (20, 400)": agp, "200 points": anchored(D), "60 points": small(D)}
         for name, model in models.items():
             work = agp_work(20, 400, D) if isinstance(model, AGP) else anchored_work(model, D, *counted(model, data))
             state = model.init(data.X[:WARMUP], data.y[:WARMUP])
