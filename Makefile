@@ -166,7 +166,8 @@ pictures: $(VENV)/.dev ## draw the pictures of the concepts and of the tutorial 
 	$(BIN)/python -m benchmarks.pictures docs/images
 
 docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
-	@if [ -f mkdocs.yml ]; then NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet; else echo "no mkdocs.yml: no site to build"; fi
+	@if [ -f mkdocs.yml ]; then NO_MKDOCS_2_WARNING=1 REPOSITORY_URL="$$(git remote get-url origin 2>/dev/null | sed -n 's|\.git$$||;/^https/p')" \
+		$(BIN)/mkdocs build --strict --quiet; else echo "no mkdocs.yml: no site to build"; fi
 
 # ---- environments: made once, renewed when a lock or pyproject.toml changes
 

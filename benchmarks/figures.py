@@ -1,4 +1,4 @@
-"""What must be shown: every figure with its target, from the rows that were measured."""
+"""Every figure with its target, from the rows that were measured."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -20,7 +20,6 @@ from matplotlib.figure import Figure
 from driftgp import AGP, Forecaster, Online
 from driftgp.data import load_bikes, toy_stream
 from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, SKY, STYLE, VERMILION, short_dates
-from driftgp.plots_forecast import fan_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -254,8 +253,7 @@ def tomorrow(bikes: Bikes) -> Figure:
     past = bikes.count.loc[:"2012-09-03"]
     forecaster = Forecaster(horizon=24)
     forecaster.update(past)
-    week = past.iloc[-168:]
-    return fan_figure(week.index.to_numpy(), week.to_numpy(float), forecaster.forecast(), "bikes per hour")
+    return forecaster.forecast().plot()
 
 
 # ---- around somebody else's forecast ---------------------------------------------------------------------------------

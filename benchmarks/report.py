@@ -31,7 +31,7 @@ def markdown(kept: dict[str, Any]) -> str:
         _text("head"),
         "Made by (in brackets the load of the machine at the start):\n\n" + made,
         table(["", ""], [[name, value] for name, value in kept["machine"].items()]),
-        "## What must be shown",
+        "## Figures beside their limits",
         _figures(rows),
         "## The default model\n\n" + _text("default"),
         _default(rows),
@@ -116,13 +116,13 @@ def _figures(rows: Sequence[Row]) -> str:
             return [f"`{figure.name}`", value, NOTHING, NOTHING]
         return [f"`{figure.name}`", value, f"{'≥' if figure.least else '≤'} {target:g}", _verdict(figure)]
 
-    return table(["figure", "value", "target", ""], map(line, figures(rows)))
+    return table(["figure", "value", "target", "reached"], map(line, figures(rows)))
 
 
 def _verdict(figure: Figure) -> str:
     if figure.value != figure.value:
         return "not measured"
-    return "ok" if figure.ok else "**short**"
+    return "yes" if figure.ok else "**no**"
 
 
 def _default(rows: Sequence[Row]) -> str:

@@ -20,3 +20,5 @@ def _data_that_are_elsewhere(request: pytest.FixtureRequest, tmp_path: Path, mon
         if folder is None or not (Path(folder) / NEEDED[name]).exists():
             pytest.skip(f"{NEEDED[name]} is not in the folder DRIFTGP_DATA ({folder}): its publisher has it")
         monkeypatch.chdir(tmp_path)
+    if name == "shop.md":
+        monkeypatch.chdir(tmp_path)

@@ -457,4 +457,6 @@ def text_named_xls(folder: Path) -> Expected:
     """What many web sites call .xls: text with tabs."""
     path = folder / "report.xls"
     path.write_text("time\tload\n2024-01-01\t1\n")
-    return Expected(path, refusal="is no workbook, in spite of its name: if it is text, give it the ending .csv")
+    return Expected(
+        path, refusal="is not a workbook, although its name says so: if it is text, give it the ending .csv"
+    )

@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 
 
 def heads_state(features: int, outputs: int, count: int) -> HeadsState:
-    return HeadsState.empty(F=features, P=outputs, H=count, packed=packed_size(features))
+    return HeadsState.empty(F=features, P=outputs, H=count, B=3, packed=packed_size(features))
 
 
 # ---- recursive least squares -----------------------------------------------------------------------------------------
@@ -64,11 +64,13 @@ def bound(theta: np.ndarray, X: np.ndarray, y: np.ndarray, Z: np.ndarray, pieces
     assert N is not None
     rows = [slice(i, i + pieces) for i in range(0, len(X), pieces)]
     parts = [evidence.moments(p, Z, N, X[i], y[i]) for i in rows]
-    solved = evidence.value(p, evidence.Moments(*(sum(part) for part in zip(*parts, strict=True))), len(X))
+    sums = evidence.Moments(*(sum(part) for part in zip(*parts, strict=True)))
+    solved = evidence.value(p, sums, len(X))
     assert solved is not None
-    slopes = [evidence.slope(p, Z, N, X[i], y[i], solved) for i in rows]
+    reach = evidence.reach(N, solved)
+    slopes = [evidence.slope(p, Z, X[i], y[i], reach) for i in rows]
     total = evidence.Slope(*(sum(part) for part in zip(*slopes, strict=True)))
-    by = evidence.gradient(theta, Z, N, total, solved.by_noise, len(X), y.shape[1])
+    by = evidence.gradient(theta, Z, N, sums.S, reach, total, solved.by_noise, len(X))
     return evidence.with_prior(theta, solved.value, by)
 
 
@@ -128,6 +130,20 @@ def test_it_learns_a_function_from_its_first_row_on(each_engine):
     assert irrelevant < 0.3
 
 
+@pytest.mark.usefixtures("each_engine")
+def test_one_sweep_leaves_what_single_calls_leave():
+    """The fear: a step takes up what the forecast before it computed, and that was of another row or state."""
+    X, y = stream(90)
+    model = Anchored(points=8, ring=50, sample=20, refresh=15)
+    swept = prequential(model, model.init(X[:20], y[:20]), X[20:], y[20:]).state
+    single = model.init(X[:20], y[:20])
+    for i in range(20, 90):
+        model.predict(single, X[i : i + 1])
+        model.predict(single, X[:2])
+        single = model.update(single, X[i], y[i])
+    assert swept.record.tobytes() == single.record.tobytes()
+
+
 def test_after_an_abrupt_change_the_longest_memory_gives_way():
     X, y = stream(1400)
     y[700:] = 3.0 - y[700:]
@@ -165,7 +181,8 @@ def test_before_the_first_fit_it_is_as_if_the_rows_had_come_in_the_new_units(mod
         here, expected = (
             np.frombuffer(state.record.tobytes(), entry.kind, entry.numbers, entry.offset) for state in (moved, there)
         )
-        np.testing.assert_allclose(here, expected, rtol=1e-9, atol=1e-12, err_msg=entry.path)
+        # inputs of 1000 scales take most of what is known at first away, and as many digits
+        np.testing.assert_allclose(here, expected, rtol=1e-9, atol=1e-9, err_msg=entry.path)
 
 
 def test_no_row_costs_much_more_than_another():

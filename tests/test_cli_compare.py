@@ -59,7 +59,7 @@ def test_a_program_reads_json(load):
     assert found["inputs"][:3] == ["lag 2", "lag 3", "lag 4"]
     assert {line["method"] for line in found["methods"]} == {"driftgp", "RLS"}
     assert (found["warmup"], found["rows"]) == (150, 150)
-    assert "warmup is 150 rows, half of the 300 that there are, and not 500" in result.stderr
+    assert "warmup is 150 rows, not 500: half of the 300 rows are scored" in result.stderr
 
 
 def test_a_missing_column_is_named(load):

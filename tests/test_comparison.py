@@ -158,7 +158,7 @@ def test_the_season_goes_by_the_clock_where_rows_have_dates():
 
 
 def test_a_warm_up_that_is_made_shorter_is_said():
-    with pytest.warns(UserWarning, match="warmup is 130 rows, half of the 260 that there are, and not 500"):
+    with pytest.warns(UserWarning, match="warmup is 130 rows, not 500: half of the 260 rows are scored"):
         found = driftgp.backtest(*stream(), methods=["persistence"], effort="low")
     assert found.warmup == 130
     assert found.to_json()["warmup"] == 130

@@ -167,7 +167,7 @@ def test_an_online_in_place_of_a_state_is_answered_with_what_to_do(tmp_path):
     online.update(X[:3], Y[:3])
     with pytest.raises(ValueError, match=r"state must be a State of the model; got Online: write it with its own save"):
         checkpoint.save(tmp_path / "x.ckpt", online.model, online)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="there is no state yet: it begins with the first row"):
+    with pytest.raises(ValueError, match="there is no state yet: call update with a first row"):
         checkpoint.save(tmp_path / "x.ckpt", online.model, Online().state)
 
 
@@ -199,7 +199,9 @@ def test_a_file_that_was_tampered_with_is_refused(part, wrong):
     ((_, _, series),) = tree["series"]
     assert part in series
     series[part] = wrong
-    with pytest.raises(ValueError, match=r"online is damaged: (what it says of its rows cannot be|its header is not)"):
+    with pytest.raises(
+        ValueError, match=r"online is damaged: (the description of its rows is not valid|its header is not)"
+    ):
         Online.from_bytes(store.seal("online", tree))
 
 

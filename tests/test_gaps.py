@@ -140,6 +140,17 @@ def test_complete_rows_are_as_good_as_without_gaps_and_rows_with_a_gap_are_wide(
     assert 0.92 < np.mean(inside[gaps]) < 0.98
 
 
+@pytest.mark.parametrize("effort", ["low", "medium"])
+def test_the_first_gap_ever_is_as_wide_as_the_input_matters(effort):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    online = Online(effort=effort)
+    online.update(X, 2 * X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=1000))
+    for row, std in (([np.nan, np.nan], 5.0**0.5), ([np.nan, 0.0], 2.0), ([0.0, np.nan], 1.0)):
+        low, high = online.predict(row).interval(0.95)
+        assert 0.8 < (high - low).item() / (2 * 1.96 * std) < 1.3
+
+
 def test_a_row_without_any_input_is_about_as_uncertain_as_the_targets_are():
     X, y, _, _ = line(1000, 0.0)
     state = LINEAR.init(X, y)

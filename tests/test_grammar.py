@@ -104,6 +104,15 @@ def test_one_wrong_row_is_noticed(changed, field):
     assert getattr(judge.judged(said(**changed), X, Y), field) == [300]
 
 
+def test_a_rival_is_held_to_the_envelope_that_forecasts_are_held_to():
+    X, y = np.append(np.linspace(0.0, 1.0, 40), 1e3)[:, None], np.append(np.linspace(0.0, 1.0, 40), 1e3)
+    linear = judge.linear_regression(X, y)
+    assert linear[-1] > 900.0
+    held = judge.within_reach(linear, y)
+    np.testing.assert_array_equal(held[:10], linear[:10])  # nobody knows yet how far targets go
+    assert held[-1] == 2.0
+
+
 def test_one_wild_mean_shows_in_the_errors_of_its_200_rows():
     found = judge.judged(said(mean=1e4), X, Y).ratios
     assert found[1] > judge.MOST

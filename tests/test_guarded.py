@@ -7,6 +7,8 @@ from driftgp import FastAGP, Online, recommended
 from driftgp.kernels import SE
 from driftgp.members import LastKMean, Persistence
 from driftgp.wrappers import Bounded, Guarded, Standardize
+from tests.fuzz import grammar, judge
+from tests.fuzz.__main__ import generator
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 RNG = np.random.default_rng(3)
@@ -220,6 +222,33 @@ def test_a_fill_value_among_the_first_targets_leaves_no_trace(fill, at):
     assert np.abs(said.mean - y)[rows].max() < 20.0, "the largest without a fill value is 12"
     low, high = said.rows(rows[-15:]).interval(0.95)
     assert (high - low).max() < 15.0, "and 8"
+
+
+@pytest.mark.parametrize("at", [[1], [6], [5, 12], [40], [6, 100]])
+@pytest.mark.usefixtures("compiled")
+def test_a_fill_value_among_targets_that_are_all_0_leaves_no_trace(at):
+    y = np.where(np.arange(120) < 60, 0.0, np.arange(120) % 3)
+    spoiled = y.copy()
+    spoiled[at] = FILLS[0]
+    said = Online(effort="low").evaluate(X[:120], spoiled)
+    rows = np.setdiff1d(np.arange(2, 120), at)
+    assert np.abs(said.mean - y)[rows].max() < 10.0
+    assert said.variance[rows].max() < 100.0
+
+
+@pytest.mark.usefixtures("compiled")
+def test_after_zeros_a_large_target_is_believed_at_once():
+    y = np.where(np.arange(60) < 30, 0.0, 1e12)
+    said = Online(effort="low").evaluate(X[:60], y)
+    assert np.abs(said.mean - y)[-20:].max() < 1e10
+
+
+@pytest.mark.usefixtures("compiled")
+def test_the_median_of_a_law_that_is_narrower_than_the_held_one_is_drawn_in_too():
+    given = grammar.stream(generator("grammar", 101, 1679))
+    said = Online(effort="low").evaluate(given.X[:240], given.y[:240])
+    median = said.quantile(0.5)
+    assert judge.distances(median, given.y[:240])[judge.FIRST :].max() <= 1.0 + 1e-6
 
 
 @pytest.mark.parametrize("fill", FILLS)

@@ -171,7 +171,7 @@ def test_a_regression_that_knows_nothing_has_the_variance_of_its_prior_however_s
     q, noise = 8e-16, 5e-7
     for unit, most in ((True, noise + 2.0), (False, noise * (1.0 + 2.0 / q))):
         heads = Heads((0.99,), unit=unit)
-        state = HeadsState.empty(H=1, F=2, P=1, packed=packed_size(2))
+        state = HeadsState.empty(H=1, F=2, P=1, B=1, packed=packed_size(2))
         heads.start(state, q, noise)
         made = heads.forecast(state, np.ones((1, 2)), q)
         np.testing.assert_allclose(made[0, 0, 1], most, rtol=1e-6)

@@ -50,7 +50,7 @@ def test_scores_of_a_fleet_are_over_all_keys_each_with_its_own_past():
 def test_a_forecast_without_its_targets_has_no_scores():
     online = Online(effort="low")
     online.update(np.arange(20.0)[:, None], np.arange(20.0))
-    with pytest.raises(ValueError, match="evaluate knows and predict does not"):
+    with pytest.raises(ValueError, match="scores need targets: use the result of evaluate"):
         online.predict([[20.0], [21.0]]).scores()
 
 

@@ -93,10 +93,10 @@ class Ahead(Entry):
         self.forecaster = Forecaster(horizon=3, season=7, known=["open"])
 
     def take(self, begin: int, end: int) -> None:
-        self.forecaster.update(Y[begin:end], DAYS[begin:end], known=np.ones(end - begin + 3))
+        self.forecaster.update(Y[begin:end], DAYS[begin:end], known=np.ones(end - begin))
 
     def said(self, at: int) -> bytes:
-        fan = self.forecaster.forecast()
+        fan = self.forecaster.forecast(3, np.ones(3))
         return np.stack([fan.mean, *fan.interval(0.9)]).tobytes()
 
 
@@ -139,11 +139,11 @@ BAD: dict[type[Entry], dict[str, Call]] = {
         "a label of nothing": lambda e: e.online.update(y=1.0, id="odd"),
     },
     Ahead: {
-        "an infinite target": lambda e: e.forecaster.update([1.0, INF], DAYS[:2], known=np.ones(5)),
-        "a time that comes twice": lambda e: e.forecaster.update([1.0, 2.0], DAYS[[-1, -1]], known=np.ones(5)),
+        "an infinite target": lambda e: e.forecaster.update([1.0, INF], DAYS[:2], known=np.ones(2)),
+        "a time that comes twice": lambda e: e.forecaster.update([1.0, 2.0], DAYS[[-1, -1]], known=np.ones(2)),
         "no column that is known ahead": lambda e: e.forecaster.update(Y[:2], DAYS[-2:]),
-        "a column that is not finite": lambda e: e.forecaster.update(Y[:2], DAYS[-2:], known=np.full(5, NaN)),
-        "no numbers": lambda e: e.forecaster.update(["x"], DAYS[-1:], known=np.ones(4)),
+        "a column that is not finite": lambda e: e.forecaster.update(Y[:2], DAYS[-2:], known=np.full(2, INF)),
+        "no numbers": lambda e: e.forecaster.update(["x"], DAYS[-1:], known=np.ones(1)),
     },
 }
 
@@ -251,5 +251,5 @@ def test_the_state_of_the_default_counts_its_targets(effort):
 def test_a_gap_between_days_is_no_refusal():
     """The twin of what is refused above: times that leave days out are taken."""
     forecaster = Forecaster(horizon=3, season=7, frequency=timedelta(days=1))
-    forecaster.update(Y[:2], DAYS[[0, 4]])
-    assert forecaster.rows == 5
+    forecaster.update(Y[:100], DAYS[[0, *range(4, 103)]])
+    assert forecaster.rows == 103

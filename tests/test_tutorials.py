@@ -24,8 +24,9 @@ def commands(page: str) -> list[str]:
 
 def typed(command: str, folder: Path) -> str:
     """Run a command as a shell would, with this Python's driftgp."""
+    own = re.sub(r"driftgp (run|forecast)", rf"{sys.executable} -m driftgp \1", command)
     done = subprocess.run(
-        command.replace("driftgp run", f"{sys.executable} -m driftgp run").replace("$(python", f"$({sys.executable}"),
+        own.replace("$(python", f"$({sys.executable}"),
         shell=True, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -59,3 +60,20 @@ def test_the_gas_of_a_file_is_forecast(tmp_path):
     (command,) = commands("tutorials/gas-sensor.md")
     assert "driftgp" in typed(command, tmp_path)
     assert (tmp_path / "co.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_shops_of_a_file_get_their_orders(tmp_path):
+    """The command of the page, on a file with its columns: two weeks below the last sales have the promotion alone."""
+    lines = ["day,shop,sold,promotion"]
+    for number, day in enumerate(pd.date_range("2024-01-01", periods=84, freq="D")):
+        for shop, size in (("centre", 120), ("harbour", 45)):
+            promotion = "half price" if day.isocalendar().week % 4 == 0 else ""
+            sold = size + 20 * (day.dayofweek == 5) + 40 * bool(promotion) + number % 3
+            lines.append(f"{day.date()},{shop},{sold if number < 70 else ''},{promotion}")
+    (tmp_path / "shops.csv").write_text("\n".join(lines) + "\n")
+    (command,) = commands("tutorials/shop.md")
+    assert "What past forecasts were worth" in typed(command, tmp_path)
+    orders = pd.read_csv(tmp_path / "orders.csv")
+    assert list(orders.columns) == ["shop", "day", "mean", "low-50", "high-50", "low-95", "high-95"]
+    assert len(orders) == 28
+    assert (tmp_path / "shops.gp").exists()

@@ -1,4 +1,4 @@
-"""Measure the default model on ten streams, and write the tables of docs/defaults.md.
+"""Measure the default model on ten streams, and write the tables of README.md here and of docs/defaults.md.
 
 Without options: the default at all efforts, all parts, then the tables. The figures of version 0.1 and of the rivals
 are kept in `results/` and need not be measured again. Data are looked for where DRIFTGP_DATA says. The default of
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--effort", default="medium", choices=EFFORTS, help="effort of the parts that measure one")
     parser.add_argument("--streams", nargs="+", choices=TEN, default=TEN, metavar="STREAM", help=", ".join(TEN))
     parser.add_argument("--tables", action="store_true", help="measure nothing: write the tables")
-    parser.add_argument("--page", type=Path, default=Path("docs/defaults.md"))
+    parser.add_argument("--page", type=Path, default=Path(__file__).with_name("README.md"))
     chosen = parser.parse_args()
     everything = not (chosen.tables or chosen.baseline or chosen.part) and chosen.scores is chosen.rivals is None
     if chosen.baseline:
@@ -55,6 +55,7 @@ def main() -> None:
         from benchmarks.defaults import ratios, tables
 
         print(tables.write(chosen.page))
+        tables.write_summary()
         ratios.write()
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/defaults.md, from the figures that are kept."""
+"""The tables of README.md in this folder and of docs/defaults.md, from the figures that are kept."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -7,20 +7,27 @@ from typing import Any
 import numpy as np
 
 from benchmarks.defaults import store
-from benchmarks.defaults.bars import BASELINE, OURS, Kept, bars, kept, mean_rank, names_of
+from benchmarks.defaults.bars import BASELINE, LIGHTGBM, OURS, Kept, bars, kept, mean_rank, names_of
 from benchmarks.defaults.cost import INPUTS, KEY
 from benchmarks.defaults.streams import TEN
 from benchmarks.report import number, table
 
 BEGIN, END = "<!-- figures: python -m benchmarks.defaults -->", "<!-- end of figures -->"
+SUMMARY_BEGIN, SUMMARY_END = "<!-- summary: python -m benchmarks.defaults --tables -->", "<!-- end of summary -->"
+SUMMARY_PAGE = Path("docs/defaults.md")
 NOTHING = "–"
 
 
 def write(page: Path) -> str:
-    """Put the tables between the marks of a page; the page without marks stays as it is."""
+    """Put all tables between the marks of a page; a page without marks stays as it is."""
     text = markdown()
     between(page, BEGIN, END, text)
     return text
+
+
+def write_summary(page: Path = SUMMARY_PAGE) -> None:
+    """Put the tables for users between the marks of their page."""
+    between(page, SUMMARY_BEGIN, SUMMARY_END, summary())
 
 
 def between(page: Path, begin: str, end: str, text: str) -> None:
@@ -37,10 +44,32 @@ def markdown() -> str:
     found = kept()
     sections = [
         _commands(),
-        "### What must be shown\n\n" + table(["", "found", "bar", ""], _bars(found)),
+        "### Figures beside their goals\n\n" + table(["", "measured", "goal", "reached"], _goals(found)),
         *_by_stream(found),
         *(section for name, part in PARTS.items() if (section := _part(name, part))),
         _costs(),
+    ]
+    return "\n\n".join(filter(None, sections)) + "\n"
+
+
+def summary() -> str:
+    """The tables for users: errors beside LightGBM's, coverage, cost, and what each part is worth."""
+    found = kept()
+    efforts = [effort for effort in OURS if set(found.get(effort, {})) >= set(TEN)]
+    errors = []
+    for name, score, power in (("RMSE", "mse", 0.5), ("CRPS", "crps", 1.0)):
+        for effort in efforts:
+            ratios = [(found[effort][at][score] / found[LIGHTGBM][at][score]) ** power for at in TEN]
+            cells = (f"{value:.2f}" for value in (*ratios, _geometric(ratios)))
+            errors.append([f"{name}, {effort} effort", *cells])
+    coverage = [[f"{effort} effort", *(_coverage(found[effort][at]) for at in TEN)] for effort in efforts]
+    time = [[called(name), *(f"{found[name][at]['microseconds']:.0f}" for at in TEN)] for name in (*efforts, LIGHTGBM)]
+    sections = [
+        "### Errors divided by LightGBM's\n\n" + table(["", *TEN, "mean"], errors),
+        "### Coverage of the 95 % interval, % (least of any 500 rows)\n\n" + table(["", *TEN], coverage),
+        "### Cost: µs of CPU per row\n\n" + table(["", *TEN], time),
+        "### Start and memory\n\n" + table(["", *OURS], _sizes()),
+        _part("ablation", PARTS["ablation"]),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
 
@@ -50,10 +79,10 @@ def _commands() -> str:
     return "```sh\n" + "\n".join(lines) + "\n```"
 
 
-def _bars(found: Kept) -> Iterable[list[str]]:
+def _goals(found: Kept) -> Iterable[list[str]]:
     for bar in bars(found):
         said = NOTHING if bar.target is None else f"{bar.sign.replace('<=', '≤').replace('>=', '≥')} {bar.target:g}"
-        verdict = "" if bar.target is None else "met" if bar.ok else "not met"
+        verdict = "" if bar.target is None else "yes" if bar.ok else "no"
         yield [bar.name, number(bar.value) if bar.value >= 0.0 else signed(bar.value), said.replace("-", "−"), verdict]
 
 
@@ -230,18 +259,24 @@ def _part(name: str, part: Part) -> str:
 
 def _costs() -> str:
     """What each effort costs: one line for each figure."""
-    parts = store.read("parts")
-    cost, fresh, size = (parts.get(name, {}) for name in ("cost", "fresh", "bytes"))
-    efforts = [effort for effort in OURS if effort in fresh or effort in size]
+    cost = store.read("parts").get("cost", {})
     lines = []
     for name, row in cost.items():
-        lines.append([f"{name}: cost per row / {KEY}", *(f"{row[effort]['ratio']:.2f}" for effort in efforts)])
-        slow = (row[effort]["slowest_row"] / row[effort]["median_row"] for effort in efforts)
+        lines.append([f"{name}: cost per row / {KEY}", *(f"{row[effort]['ratio']:.2f}" for effort in OURS)])
+        slow = (row[effort]["slowest_row"] / row[effort]["median_row"] for effort in OURS)
         lines.append([f"{name}: slowest row / median", *map(number, slow)])
+    lines += _sizes()
+    return "### Cost\n\n" + table(["", *OURS], lines) if lines else ""
+
+
+def _sizes() -> list[list[str]]:
+    """Seconds of a fresh process and memory per key, at each effort."""
+    fresh, size = (store.read("parts").get(name, {}) for name in ("fresh", "bytes"))
+    lines = []
     if fresh:
-        seconds = (number(fresh[effort]["seconds"]) for effort in efforts)
+        seconds = (number(fresh[effort]["seconds"]) for effort in OURS)
         lines.append(["CPU s of a fresh process until its first prediction, D = 8", *seconds])
     for D in map(str, INPUTS) if size else ():
-        cells = (f"{size[effort][D]['memory'] / 1e3:.0f} ({size[effort][D]['stored'] / 1e3:.0f})" for effort in efforts)
+        cells = (f"{size[effort][D]['memory'] / 1e3:.0f} ({size[effort][D]['stored'] / 1e3:.0f})" for effort in OURS)
         lines.append([f"KB per key in memory (stored), D = {D}", *cells])
-    return "### Cost\n\n" + table(["", *efforts], lines) if lines else ""
+    return lines

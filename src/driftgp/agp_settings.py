@@ -87,7 +87,7 @@ def forgetting_factor(forgetting: float | None, attenuation: float | None, windo
 
 
 def checked_kernel(kernel: Any) -> Kernel:
-    """Return the kernel, or refuse what is none."""
+    """Return the kernel; refuse anything else."""
     if not isinstance(kernel, Kernel):
         raise ValueError(f"kernel must be one of driftgp.kernels, or a driftgp.kernels.Kernel of yours; got {kernel!r}")
     return kernel

@@ -21,7 +21,7 @@ KIND = "checkpoint"
 
 
 class Restored(NamedTuple):
-    """What a checkpoint held.
+    """The contents of a checkpoint.
 
     Attributes:
         state: with its model, `state.model`.
@@ -123,7 +123,7 @@ def restored(tree: dict[str, Any], model: Model | None) -> Restored:
 
 
 def save(path: str | os.PathLike[str], model: Model, state: State, extra: Any = None) -> None:
-    """Write a checkpoint to a file, which at every moment is the old one or the new one.
+    """Write a checkpoint to a file, which is replaced in one step.
 
     Args:
         path: the file.
@@ -167,7 +167,7 @@ def load(path: str | os.PathLike[str], model: Model | None = None) -> Restored:
 
 
 def peek(data: bytes) -> dict[str, Any]:
-    """Return what a checkpoint is of, without its state: `model` (its settings), `layout`, `extra`.
+    """Return the `model` (its settings), the `layout` and the `extra` of a checkpoint, without its state.
 
     Args:
         data: what `to_bytes` gave.

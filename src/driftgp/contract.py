@@ -1,4 +1,4 @@
-"""The contract: what a model provides, for engines, wrappers and users.
+"""The contract: the methods that a model provides for engines, wrappers and users.
 
 A model is a frozen set of settings. What it learns is in a state: one NumPy record whose layout the model declares.
 A new model says what its records look like and writes its mathematics in `start`, `forecast` and `learn`, which work on
@@ -57,7 +57,7 @@ class Units(NamedTuple):
 
 
 class Contract(abc.ABC):
-    """What a model provides. Its fields are settings; what it learns is in the state.
+    """The methods of a model. Its fields are settings; what it learns is in the state.
 
     Users call the methods of `Model`, which check what they are given. A model of your own is a frozen dataclass that
     inherits from `Model` and provides the methods below: see "Kernels and models of your own". There, `inputs` is D and
@@ -115,7 +115,7 @@ class Contract(abc.ABC):
 
     @property
     def as_they_are(self) -> bool:
-        """Whether it takes inputs and targets as they are, with settings made for numbers near unit scale."""
+        """Whether it does not scale inputs and targets, and its settings are made for numbers near unit scale."""
         return False
 
     @property
@@ -124,14 +124,14 @@ class Contract(abc.ABC):
         return False
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:  # noqa: ARG002
-        """Refuse a number of inputs D, of outputs P or of warm-up rows that the settings are not made for.
+        """Refuse numbers of inputs D, outputs P or warm-up rows that do not fit the settings.
 
-        It is asked before a start, and raises a ValueError.
+        Called before a start; raises a ValueError.
         """
         return
 
     def engine(self, inputs: int, outputs: int) -> Any:  # noqa: ARG002
-        """An engine of its own, for a model that is not to be run row by row by its NumPy methods; None without."""
+        """An engine of its own, instead of its NumPy methods row by row; None for the usual engines."""
         return None
 
     def check(self, state: Any) -> None:  # noqa: ARG002
@@ -147,19 +147,19 @@ class Contract(abc.ABC):
         return
 
     def facts(self, state: Any) -> dict[str, Any]:  # noqa: ARG002
-        """What it has learned, in plain numbers by name (see `summary.Summary`)."""
+        """The learned values, as plain numbers by name (see `summary.Summary`)."""
         return {}
 
     def expect_units(self, state: Any, units: Units) -> None:  # noqa: ARG002
-        """Be told before `start` that samples will come in these units of the present ones; most need not know."""
+        """Called before `start`: samples will come in these units. Most models need not know."""
         return
 
     def rescale(self, state: Any, units: Units) -> None:  # noqa: ARG002
-        """Change the state to what it were if every sample had come in these units of the present ones."""
+        """Change the state to new units, as if every sample had come in them."""
         raise ValueError(f"{type(self).__name__} cannot change the units of what it has learned")
 
     def move_level(self, state: Any, step: np.ndarray) -> None:  # noqa: ARG002
-        """Take all targets so far to have been larger by a step (P); a model without units of its own leaves it."""
+        """Move all past targets by a step (P); a model without units of its own does nothing."""
         return
 
     def usual_std(self, made: np.ndarray) -> np.ndarray:
@@ -167,6 +167,10 @@ class Contract(abc.ABC):
 
         By these a target is called wild: all rows count alike in what a mean is learned from.
         """
+        return np.sqrt(made["variance"])
+
+    def median_reach(self, made: np.ndarray) -> np.ndarray:
+        """How far the medians of N forecasts lie from their means at most, N×P: a standard deviation, as in any law."""
         return np.sqrt(made["variance"])
 
     def joint(self, state: Any, X: np.ndarray) -> np.ndarray:  # noqa: ARG002

@@ -1,6 +1,6 @@
-"""A model for a stream about which nothing is known but its first samples.
+"""A model for a stream, chosen by its first rows.
 
-Everything that a user would otherwise choose follows from those samples or needs no choice: see `docs/defaults.md` for
+All sizes and starting values follow from those rows, or are the same for all streams: see `docs/defaults.md` for
 the reason behind each default, and what it gains.
 """
 
@@ -69,23 +69,23 @@ def recommended(
     lags: Sequence[int] = (),
     base: int | None = None,
 ) -> Model:
-    """Model for a stream that begins with the batch X (N×D), y (N, or N×P); start it with `init(X, y)` as any other.
+    """The default model for a stream that begins with the batch X (N×D), y (N, or N×P). Start it with `init(X, y)`.
 
-    The batch may be empty, N = 0. A bank of unlike members: an AGP with one lengthscale per input, regressions on
-    hundreds of fixed points at three rates of forgetting, twins of these that expect part of their last error again,
-    linear regressions with the last known targets, and persistence; on standardised inputs and targets in units that
-    follow the stream, with lone wild inputs and targets limited, gaps in the inputs filled, and calibrated intervals.
+    The batch may be empty, N = 0. The model is a bank of different members: an AGP with one lengthscale per input,
+    regressions on hundreds of fixed points at three rates of forgetting, linear regressions with the last known
+    targets, and persistence. AGP and regressions have twins, which add part of their last error. Wrappers around the
+    bank scale inputs and targets, limit single wild values, fill gaps in the inputs, and calibrate the intervals.
 
     Args:
         X: the first rows.
         y: their targets.
         horizon: rows from a forecast to its label.
-        effort: "low" has few fixed points and costs about a twentieth of "medium", for many models at once; "high" has
-            twice as many points as "medium", and costs about five times as much.
-        support: where targets can lie: "real", "positive" (0 included), (low, high) with None for no bound, or "auto",
-            which takes 0 for a bound where the first targets look like counts or other amounts. A bound counts until a
-            target lies beyond it. Of counts and amounts, and of inputs that are their lags, the model sees the roots.
-        lags: numbers of inputs that are targets of before; others are found where their values are.
+        effort: "low" has few fixed points and costs about a twentieth of "medium": for many models at once. "high" has
+            twice as many points as "medium" and costs about five times as much.
+        support: the range of targets: "real", "positive" (0 included), (low, high) with None for no bound, or "auto",
+            which takes 0 as a bound where the first targets look like counts or other amounts. A bound counts until a
+            target lies beyond it. The model works on the roots of counts and amounts, and of their lags.
+        lags: indices of inputs that are earlier targets; others are found by their values.
         base: index of an input that is a forecast of the target from elsewhere. The bank then has members that learn
             what is left of the target without it, and these have a head start.
 
@@ -166,7 +166,7 @@ def _around(inputs: int, base: int, rates: tuple[float, ...], effort: Effort) ->
 
 
 def checked_base(base: Any, inputs: int, y: np.ndarray) -> int:
-    """The index of the input that is a forecast, or a refusal."""
+    """The index of the input that is a forecast, checked."""
     if isinstance(base, bool) or not isinstance(base, (int, np.integer)) or not 0 <= base < inputs:
         raise ValueError(f"base must be the index of one of the {inputs} inputs; got {base!r}")
     if y.ndim == 2 and y.shape[1] != 1:
@@ -175,7 +175,7 @@ def checked_base(base: Any, inputs: int, y: np.ndarray) -> int:
 
 
 def check_effort(effort: str) -> None:
-    """Refuse an effort that there is not."""
+    """Refuse an effort other than low, medium and high."""
     if effort not in get_args(Effort):
         raise ValueError(f'effort must be "low", "medium" or "high"; got {effort!r}')
 

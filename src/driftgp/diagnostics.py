@@ -1,4 +1,4 @@
-"""What a person on call reads: what is in a model's state, in plain numbers.
+"""What a model's state holds, in plain numbers.
 
 `describe` walks through the wrappers to what they hold, and of a bank to each of its members. For what happens while
 the stream runs see `Monitor`.
@@ -26,7 +26,7 @@ COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited", "
 
 
 def describe(model: Model, state: State) -> dict[str, Any]:
-    """What is in a state: numbers and lists of them by name, ready for JSON.
+    """The contents of a state: numbers and lists of numbers by name, ready for JSON.
 
     Of a bank there are the `weights` and, as `members`, a report on each one.
 

@@ -25,12 +25,12 @@ def affordable(what: str, size: int, length: int) -> None:
 
     >>> affordable("a state", 1 << 30, 500)
     Traceback (most recent call last):
-    ValueError: a state of 1073741824 bytes is too large for a file of 500 bytes: at most 25169824 are believed
+    ValueError: a state of 1073741824 bytes is too large for a file of 500 bytes: at most 25169824 bytes are accepted
     """
     most = _TIMES * length + _NUMBERS
     if size > most:
         raise ValueError(
-            f"{what} of {size} bytes is too large for a file of {length} bytes: at most {most} are believed"
+            f"{what} of {size} bytes is too large for a file of {length} bytes: at most {most} bytes are accepted"
         )
 
 

@@ -16,7 +16,7 @@ TWO_SIGMA = 0.954499736103642
 
 
 class Run(NamedTuple):
-    """What a pass over a stream gave.
+    """The results of a pass over a stream.
 
     Attributes:
         prediction: what was predicted of each row before it was learned from, N (or N×P).

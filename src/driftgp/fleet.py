@@ -18,7 +18,7 @@ from driftgp.stream import keys as naming
 from driftgp.stream import store
 from driftgp.stream.base import Base
 from driftgp.stream.begin import Given, Start
-from driftgp.stream.evaluation import with_rows
+from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.keys import Key
 from driftgp.stream.runtime import Block, Streams
 from driftgp.stream.settings import Missing, Others, Settings, settings
@@ -77,9 +77,9 @@ class Fleet:
         """Begin without keys.
 
         Args:
-            model: of every key, wrappers included. None for the default, which each key chooses by its first rows.
+            model: the model of every key, with its wrappers. None for the default, which follows each key's rows.
             key: name of the column that has the keys, in tables; None where they come by themselves.
-            target: as in `Online`, and so are all that follow.
+            target: name of the column to predict; this argument and all below are those of `Online`.
             time: name of the column of times.
             features: columns that are known with their row.
             known: columns that are known ahead of time.
@@ -87,11 +87,11 @@ class Fleet:
             lags: past targets that are inputs.
             calendar: cycles of the calendar that are inputs.
             holidays: dates, or the code of a country.
-            horizon: rows from a forecast to the last row whose target is known.
-            effort: of the default model: "low" for thousands of keys.
-            support: of its targets.
+            horizon: how many rows after the last known target the predicted row is.
+            effort: cost and accuracy of the default model; "low" for thousands of keys.
+            support: range of the targets.
             base: column that holds a forecast of the target from elsewhere.
-            level: of the intervals in `to_frame` and `scores`.
+            level: share of targets in the intervals of `to_frame` and `scores`.
             missing: what becomes of rows with a blank input.
             half_life: refused: see `Online`.
         """
@@ -125,17 +125,17 @@ class Fleet:
 
     @property
     def streams(self) -> Streams:
-        """The runtime below it, for entry points that keep more in one file."""
+        """The runtime inside, for entry points that store more in one file."""
         return self._streams
 
     @property
     def settings(self) -> Settings:
-        """What was said of its rows."""
+        """The settings of its rows."""
         return self._streams.settings
 
     @property
     def keys(self) -> list[Key]:
-        """Keys in the order of their coming."""
+        """Keys, in the order in which they came."""
         with self.lock:
             return [key for key in self._streams.series if key is not None]
 
@@ -154,7 +154,7 @@ class Fleet:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the states take, in bytes."""
+        """Memory of the states, in bytes."""
         return self._streams.stacks.nbytes
 
     def __repr__(self) -> str:
@@ -189,7 +189,7 @@ class Fleet:
             return np.where(known, np.where(known, last, 0).astype("datetime64[us]"), np.datetime64("NaT"))
 
     def fresh(self) -> "Fleet":
-        """Return a fleet without keys that starts them as this one does."""
+        """Return a fleet without keys, with the same settings and start."""
         with self.lock:
             streams = self._streams
             other = Streams(streams.settings, streams.start)
@@ -201,7 +201,7 @@ class Fleet:
 
     @classmethod
     def of(cls, streams: Streams) -> "Fleet":
-        """The one that stands on a runtime, `streams`."""
+        """The object around a runtime, `streams`."""
         fleet = cls.__new__(cls)
         fleet._adopt(streams)  # noqa: SLF001
         return fleet
@@ -209,7 +209,7 @@ class Fleet:
     # ---- predict and learn -------------------------------------------------------------------------------------------
 
     def warm(self, X: Any, y: Any = None) -> None:
-        """Have keys that come from now on start from what `Model.init` makes of a batch X (N×D) and y (N or N×P)."""
+        """Give new keys a common start: what `Model.init` makes of a batch X (N×D) and y (N or N×P)."""
         with self.lock:
             streams = self._streams
             block = streams.read(X, learn=True)
@@ -254,7 +254,9 @@ class Fleet:
         """
         self._take(keys, X, y, time, at_once=True)
 
-    def evaluate(self, keys: Any, X: Any = None, y: Any = None, time: Any = None) -> Prediction:
+    def evaluate(
+        self, keys: Any, X: Any = None, y: Any = None, time: Any = None, *, progress: bool = False
+    ) -> Prediction:
         """Predict each row before it is learned from, and return what was predicted.
 
         Args:
@@ -262,22 +264,27 @@ class Fleet:
             X: the rows, N×D, or a frame.
             y: the target of each row, N or N×P; NaN where there is none.
             time: the time of each row, as in `update`.
+            progress: show on standard error how many rows are done.
 
         >>> days = np.array(["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-05"], "datetime64[D]")
         >>> fleet = Fleet()
         >>> fleet.evaluate(["a", "b", "a", "b"], np.ones((4, 1)), [1.0, 2.0, 1.5, 2.5], time=days).mean.shape
         (4,)
         """
-        return self._take(keys, X, y, time, at_once=False)
+        return self._take(keys, X, y, time, at_once=False, progress=progress)
 
-    def _take(self, keys: Any, X: Any, y: Any, time: Any, *, at_once: bool) -> Prediction:
+    def _take(self, keys: Any, X: Any, y: Any, time: Any, *, at_once: bool, progress: bool = False) -> Prediction:
         if X is not None:
             frames.same_index(X, y)
         with self.lock:
             block, listed = self._read(keys, X, learn=True, time=time)
             naming.one_kind(listed[:1], self.keys)
             targets = self._streams.targets(block, y)
-            made, flags = self._streams.take(block, targets, listed, at_once=at_once)
+            made: Prediction | None
+            if progress and listed:
+                made, flags = in_parts(self._streams, block, targets, listed, None)
+            else:
+                made, flags = self._streams.take(block, targets, listed, at_once=at_once)
             if made is None:
                 raise ValueError(f"X must have at least one row; got shape {block.codes.shape}")
             return with_rows(made, block, targets, flags, self._streams, listed)
@@ -325,7 +332,7 @@ class Fleet:
             store.admit(_KIND, self._streams, [bytes(part) for part in given], self._given())
 
     def to_bytes(self) -> bytes:
-        """All that is known of all keys, and of how new ones start, as bytes."""
+        """The whole fleet as bytes, with the start of new keys."""
         with self.lock:
             return store.to_bytes(_KIND, self._streams)
 
@@ -335,7 +342,7 @@ class Fleet:
         return cls.of(store.from_bytes(_KIND, data, model).streams)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fleet to the file at `path`, which at every moment is the old one or the new one."""
+        """Write the fleet to the file at `path`. The file is replaced in one step."""
         write_atomically(path, self.to_bytes())
 
     @classmethod

@@ -28,6 +28,8 @@ class Column:
     categories: tuple[str, ...] = ()  # of text: those that the column declares, whether or not they occur
     zoned: bool = False  # of times: whether they have a time zone
     wall: Any = None  # of times with a zone: the same by the clock on the wall
+    zone: str | None = None  # its name, or its offset from UTC
+    unit: str | None = None  # of times in a frame: "ns", "us", "ms", "s", or "date"
 
     def __len__(self) -> int:
         return len(self.values)
@@ -171,6 +173,33 @@ def made(columns: Mapping[str, np.ndarray], source: Source | None, backend: str 
     return frame
 
 
+class When(NamedTuple):
+    """A column of times: microseconds since 1970, in UTC where there is a zone."""
+
+    name: str
+    unit: str | None = None  # as in `Column`
+    zone: str | None = None
+
+
+def told(columns: Mapping[str, np.ndarray], backend: str | None, when: When | None, indexed: str | None) -> Any:
+    """A frame of a library with these columns; one may hold times, and one be the index where there are such."""
+    nw, named = _narwhals(), dict(columns)
+    if when is not None:
+        unit = "us" if when.unit in (None, "date") else when.unit
+        named[when.name] = np.asarray(named[when.name], np.int64).astype("datetime64[us]").astype(f"datetime64[{unit}]")
+    frame = nw.from_dict(named, backend=backend or _installed())
+    if when is not None and when.unit == "date":
+        frame = frame.with_columns(nw.col(when.name).cast(nw.Date))
+    if when is not None and when.zone is not None:
+        utc = nw.col(when.name).dt.replace_time_zone("UTC")
+        try:
+            frame = frame.with_columns(utc.dt.convert_time_zone(when.zone))
+        except Exception:  # noqa: BLE001 (each library has its own error for a zone that it does not know)
+            frame = frame.with_columns(utc)
+    made = frame.to_native()
+    return made.set_index(indexed) if indexed is not None and hasattr(made, "set_index") else made
+
+
 # ---- one row ---------------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +253,9 @@ def _of_times(name: str, values: Sequence[Any]) -> Column:
     wall = None
     if True in zoned:
         wall = np.array([_moment(value if _missing(value) else value.replace(tzinfo=None)) for value in values])
-    return Column(name, "times", np.array([_moment(value) for value in values]), zoned=True in zoned, wall=wall)
+    zone = next((str(value.tzinfo) for value in reversed(values) if not _missing(value) and _zoned(value)), None)
+    moments = np.array([_moment(value) for value in values])
+    return Column(name, "times", moments, zoned=True in zoned, wall=wall, zone=zone)
 
 
 def _zoned(value: Any) -> bool:
@@ -293,12 +324,14 @@ def _series(name: str, series: Any) -> Column:
         declared = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else ()
         return Column(name, "text", _of_text(name, series.to_list()).values, declared)
     if dtype in (nw.Datetime, nw.Date):
-        zoned = getattr(dtype, "time_zone", None) is not None
+        zone = getattr(dtype, "time_zone", None)
+        zoned = zone is not None
         values, wall = (
             np.asarray(each.dt.timestamp("us").cast(nw.Float64).to_numpy(), np.float64)
             for each in (series, series.dt.replace_time_zone(None) if zoned else series)
         )
-        return Column(name, "times", values, zoned=zoned, wall=wall if zoned else None)
+        unit = "date" if dtype == nw.Date else dtype.time_unit
+        return Column(name, "times", values, zoned=zoned, wall=wall if zoned else None, zone=zone, unit=unit)
     if dtype == nw.Duration:
         return Column(name, "spans", _microseconds(series.to_numpy()))
     return _of_values(name, series.to_list())

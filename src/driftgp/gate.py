@@ -130,7 +130,9 @@ def _numbers(record: np.ndarray, field: Entry, kind: type) -> np.ndarray:
 def record_dtype(model: Contract, layout: Layout) -> np.dtype:
     """Layout of this model's records, or a refusal if there can be no such record."""
     if layout.gaps != model.fills_gaps:
-        raise ValueError(f"layout is not one of {type(model).__name__}: whether inputs may be NaN differs")
+        raise ValueError(
+            f"layout is not one of {type(model).__name__}: one of them takes missing inputs and the other does not"
+        )
     try:
         model.accept(layout.inputs, layout.columns, _ROWS)
     except ValueError as error:
@@ -162,8 +164,8 @@ def layout_from(stored: Any) -> Layout:
     try:
         layout = Layout(**stored)
     except TypeError as error:
-        raise ValueError(f"{stored!r} is no layout") from error
+        raise ValueError(f"{stored!r} is not a layout") from error
     sizes = (layout.inputs, 1 if layout.outputs is None else layout.outputs)
     if not all(type(size) is int and 0 < size < 1 << 31 for size in sizes) or type(layout.gaps) is not bool:
-        raise ValueError(f"{stored!r} is no layout")
+        raise ValueError(f"{stored!r} is not a layout")
     return layout

@@ -1,4 +1,4 @@
-"""What users call: `init`, `predict` and `update` check their arguments, and `update` leaves its state unchanged."""
+"""The methods for users: `init`, `predict` and `update` check their arguments; `update` returns a new state."""
 
 import warnings
 from typing import Any, Self
@@ -16,7 +16,7 @@ __all__ = ["Layout", "Model", "State", "Units", "checked_batch", "checked_inputs
 
 
 class Model(Contract):
-    """A regression model for a stream. Its fields are settings; what it learns is in a `state`, which its methods take.
+    """A regression model for a stream. Its fields are settings; what it learns is in a `state`, which methods take.
 
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8)
@@ -173,7 +173,7 @@ _LARGE, _SMALL, _ENOUGH = 20.0, 0.01, 20
 
 
 def warn_of_units(X: np.ndarray, y: np.ndarray) -> None:
-    """Say it if inputs (N×D) or targets (N, or N×P) are far from unit scale, where a model takes them as they are."""
+    """Warn of inputs (N×D) or targets (N, or N×P) far from unit scale, where a model does not scale them."""
     if len(X) == 0:
         return
     for name, values in (("inputs", X), ("targets", y.reshape(len(y), -1))):

@@ -16,7 +16,7 @@ from driftgp.predictions import Forecast, Prediction, joined
 from driftgp.stream import pending, store
 from driftgp.stream.base import Base
 from driftgp.stream.begin import Default, Given, Start
-from driftgp.stream.evaluation import with_rows
+from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.pending import Id
 from driftgp.stream.plan import Plan
 from driftgp.stream.quick import Quick, quick
@@ -28,9 +28,11 @@ _KIND = "online"
 
 
 class Online:
-    """Predict and update in place, from the first row on. Several threads may share one: their calls take turns.
+    """Predict and learn row by row, from the first row on.
 
-    Without a model it is the default one. It keeps the first 400 rows, predicts meanwhile with the default for a stream
+    Several threads may share one object: their calls take turns.
+
+    Without a model it uses the default. It keeps the first 400 rows, predicts meanwhile with the default for a stream
     of which nothing is known, and then builds the model that these rows choose and has it learn from them.
 
     >>> from driftgp.data import toy_stream
@@ -43,9 +45,9 @@ class Online:
     >>> bool(low[0] < y[-1] < high[0])
     True
 
-    Rows are arrays, dicts, or rows and frames of pandas, polars and others (with ``driftgp[frames]``). Columns with
-    names are checked at every call: they may come in another order, but none may be missing or new. Numbers and bools
-    are one input each; text is one input per category, those of the first 400 rows (see `driftgp.stream.plan`).
+    Rows are arrays, dicts, or rows and frames of pandas, polars and others (with ``driftgp[frames]``). Names of columns
+    are checked at every call: their order may change, but no column may be missing or new. A number or bool is one
+    input. Text is one input per category of the first 400 rows (see `driftgp.stream.plan`).
 
     >>> online = Online()
     >>> for hour in range(48):
@@ -91,23 +93,23 @@ class Online:
         Args:
             model: a model of the library or one of your own; None for the default.
             state: a state of this model, fresh from `init` or restored; it is copied. None for a cold start.
-            target: name of the column to predict, in tables that have it; None where targets come by themselves.
+            target: name of the column to predict, in tables that have it; None where targets are given separately.
             time: name of the column that has the times; None if there is none, or for the times of a DatetimeIndex.
-            features: columns that are known when their row is predicted. Left out: all columns where targets come by
-                themselves; in a table with a target, none.
+            features: columns known when their row is predicted. By default all columns, where targets are given
+                separately, and none in a table with a target.
             known: columns that are known ahead of time, such as a holiday flag or a weather forecast: features too.
             others: the other columns of a table with a target enter with their values of `horizon` rows before
                 ("late"), or not at all ("ignored").
             lags: past targets that are inputs: how many, or how many steps back each of them is.
             calendar: True for waves of the day and the week, or the cycles: "day", "week", "year".
             holidays: dates, or the code of a country such as "US" (with ``driftgp[holidays]``).
-            horizon: rows from a forecast to the last row whose target is known. In `evaluate`, row i − horizon is
+            horizon: how many rows after the last known target the predicted row is. In `evaluate`, row i − horizon is
                 learned just before row i is predicted.
-            effort: of the default model: "low", "medium" or "high" (see `recommended`).
-            support: of its targets: "auto", "real", "positive" or (low, high).
+            effort: cost and accuracy of the default model: "low", "medium" or "high" (see `recommended`).
+            support: range of the targets: "auto", "real", "positive" or (low, high).
             base: column that holds a forecast of the target from elsewhere, a vendor's or another model's, known with
-                its row; the index of the input where rows are arrays. It is corrected, and gets intervals that hold.
-            level: of the intervals in `to_frame` and `scores`.
+                its row; for arrays, the index of the input. The forecast is corrected and gets calibrated intervals.
+            level: share of targets in the intervals of `to_frame` and `scores`.
             missing: rows with a blank input: fill it in ("carry"), "skip" them, or "refuse" them.
             half_life: refused: the default learns how fast to forget, and a model has a setting for it.
         """
@@ -165,12 +167,12 @@ class Online:
 
     @property
     def streams(self) -> Streams:
-        """The runtime below it, for entry points that keep more in one file."""
+        """The runtime inside, for entry points that store more in one file."""
         return self._streams
 
     @property
     def settings(self) -> Settings:
-        """What was said of its rows."""
+        """The settings of its rows."""
         return self._streams.settings
 
     @property
@@ -221,7 +223,7 @@ class Online:
     def _at_work(self) -> Any:
         series = self._series
         if series is None or series.seat is None:
-            raise ValueError("there is no state yet: it begins with the first row that `update` is given")
+            raise ValueError("there is no state yet: call update with a first row")
         return series.seat
 
     def __repr__(self) -> str:
@@ -245,8 +247,8 @@ class Online:
 
         Args:
             x: the row, or rows. Columns that are known late may be left out.
-            id: of one row, a name under which it waits for its label: see `update`. At most 1000 rows wait; beyond
-                that the oldest is given up.
+            id: a name for one row, under which it waits for its label: see `update`. At most 1000 rows wait; the oldest
+                is dropped when one more comes.
 
         >>> online = Online()
         >>> online.update([[0.0], [1.0]], [5.0, 6.0])
@@ -306,9 +308,9 @@ class Online:
                 is NaN, time passes and nothing is learned.
             elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left
                 out it follows from the times of the rows; without times every row is one step after the one before.
-            issued: what `predict` had said of this one row, if other rows came in between. Weights, calibration and
-                members that use the last known target are then judged by what was known at that moment.
-            id: the name under which `predict` was asked for this row.
+            issued: the prediction that was made for this one row, if other rows came in between. Weights and
+                calibration then learn from that prediction.
+            id: the name that `predict` was given for this row.
 
         >>> online = Online()
         >>> online.update([[0.0], [1.0]], [5.0, 6.0])
@@ -334,7 +336,7 @@ class Online:
         row = self._quick.row(x)
         return row is not None and self._quick.learn(row, y, x)
 
-    def evaluate(self, X: Any, y: Any = None, elapsed: Any = None) -> Prediction:
+    def evaluate(self, X: Any, y: Any = None, elapsed: Any = None, *, progress: bool = False) -> Prediction:
         """Predict each row before it is learned from, and return what was predicted.
 
         It is the same as `predict` and `update` row by row: no row is predicted with knowledge of those after it.
@@ -343,6 +345,8 @@ class Online:
             X: the rows, N×D, or a frame.
             y: the target of each row, N or N×P; NaN where there is none. Left out where the rows have it in `target`.
             elapsed: as in `update`.
+            progress: show on standard error how many rows are done. An error or an interrupt then leaves the stream
+                after the rows of the parts that were done, and not before the first row.
 
         >>> import numpy as np
         >>> X = np.arange(500.0)[:, None] % 24
@@ -351,13 +355,13 @@ class Online:
         (500,)
         """
         with self.lock:
-            prediction = self._take(X, y, elapsed, at_once=False, table=True)
+            prediction = self._take(X, y, elapsed, at_once=False, table=True, progress=progress)
         if prediction is None:
             raise ValueError("X must have at least one row to predict for; got none")
         return prediction
 
     def evaluate_watched(self, X: Any, y: Any, elapsed: Any, every: int, watch: Callable[[State], Any]) -> Prediction:
-        """Do what `evaluate` does, and call `watch` with the state before every so many rows, as it is then.
+        """Do what `evaluate` does, and call `watch` with the state at regular intervals of rows.
 
         Args:
             X: the rows.
@@ -381,11 +385,11 @@ class Online:
         return joined([part for part in made if part is not None], block.source)
 
     def warm(self, X: Any, y: Any) -> None:
-        """Begin with a batch of rows, X (N×D, or a frame) and y: the model that they choose is at work at once."""
+        """Begin with a batch of rows, X (N×D, or a frame) and y. They choose the model, which is used at once."""
         frames.same_index(X, y)
         with self.lock:
             if self.begun:
-                raise ValueError("a stream can be warmed up once, before its first row: take a new Online")
+                raise ValueError("warm must be called once, before the first row: use a new Online")
             block = self._streams.read(X, learn=True)
             self._streams.warm(block, self._streams.targets(block, y), None)
             self._ready()
@@ -399,6 +403,7 @@ class Online:
         at_once: bool,
         table: bool = False,
         issued: Prediction | None = None,
+        progress: bool = False,
     ) -> Prediction | None:
         """Learn from rows of any form; what was predicted of them before."""
         if x is None:
@@ -412,14 +417,13 @@ class Online:
                 "per row, use np.reshape(X, (-1, 1)), or X.to_frame() of a series"
             )
         targets = streams.targets(block, y)
-        made, flags = streams.take(
-            block,
-            targets,
-            [None] * len(block.codes),
-            elapsed=elapsed,
-            at_once=at_once or block.single,
-            known=self._issued(issued, block),
-        )
+        keys = [None] * len(block.codes)
+        made: Prediction | None
+        if progress and keys and not block.single:
+            made, flags = in_parts(streams, block, targets, keys, elapsed)
+        else:
+            known, at_once = self._issued(issued, block), at_once or block.single
+            made, flags = streams.take(block, targets, keys, elapsed=elapsed, at_once=at_once, known=known)
         self._ready()
         return None if made is None else with_rows(made, block, targets, flags, streams, None)
 
@@ -439,7 +443,7 @@ class Online:
 
     @property
     def pending(self) -> int:
-        """How many rows wait for their label under an id."""
+        """Number of rows that wait under an id for their label."""
         return 0 if self._series is None else len(self._series.waiting)
 
     # ---- copies and files --------------------------------------------------------------------------------------------
@@ -455,7 +459,7 @@ class Online:
         self._adopt(store.from_bytes(_KIND, kept["data"], given).streams)
 
     def to_bytes(self, **extra: Any) -> bytes:
-        """All that it knows, as bytes; `extra` is anything that JSON can hold."""
+        """The whole stream as bytes; `extra` is anything that JSON can hold."""
         with self.lock:
             return store.to_bytes(_KIND, self._streams, extra=extra)
 
@@ -470,18 +474,18 @@ class Online:
 
     @classmethod
     def of(cls, streams: Streams) -> "Online":
-        """The one that stands on a runtime, `streams`."""
+        """The object around a runtime, `streams`."""
         online = cls.__new__(cls)
         online._adopt(streams)  # noqa: SLF001
         return online
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that it knows to the file at `path`, which at every moment is the old one or the new one."""
+        """Write the stream to the file at `path`. The file is replaced in one step."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Online":
-        """Read what `save` wrote, in this process or another one, and go on to the last bit.
+        """Read what `save` wrote. The stream then continues with the same bits, in any process.
 
         Args:
             path: the file.
@@ -509,7 +513,7 @@ def refuse_of_the_default(model: Model | Start | None, effort: str, support: Sup
 
 
 def refuse_half_life(value: Any) -> None:
-    """Say why there is no half-life here."""
+    """Refuse a half-life, with the reason."""
     if value is not None:
         raise ValueError(
             f"half_life is no setting of the default, which weighs several rates of forgetting by how well each does; "

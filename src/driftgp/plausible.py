@@ -19,7 +19,8 @@ of their distances from it, y is far out at
     d = |y − m| / max(q, |m| · max(1/100, 1/(n − 1)²))
 
 and absurd if d > 100, unless as many targets running as `confirming` says are so on the same side. Of targets that come
-one by one, d is the distance from their range in lengths of it.
+one by one, d is the distance from their range in lengths of it. Among targets that are all 0, which have no unit, only
+what is beyond 10¹⁶ is absurd.
 """
 
 from typing import Any, NamedTuple
@@ -41,6 +42,8 @@ _SHORTEST = 1e-76
 _SHARE, _LEAST = 1e-3, 1e-12
 # A target is absurd from so many times the spread of the others on; once their errors are known, from so many on.
 _ABSURD, _NONSENSE = 100.0, 1e6
+# Among targets that are all 0 one is absurd from here on, where a number has no digit for ones any more.
+_NO_ONES = 1e16
 # Standard deviation of a next target after 0, 1, … of them, in their sizes or ranges: see `least_std`.
 _OF_RANGE = np.array([np.inf, 6.48, 5.61, 1.50, 0.882, 0.667, 0.559, 0.494, 0.450, 0.418, 0.0])
 FEW = len(_OF_RANGE) - 2
@@ -49,7 +52,7 @@ _LEVEL = 0.01
 
 
 class Span(View):
-    """The range of each target of late, zeros before the first."""
+    """The recent range of each target, zeros before the first."""
 
     low: np.ndarray = floats("P")
     high: np.ndarray = floats("P")
@@ -123,8 +126,7 @@ def _absurd(y: np.ndarray) -> np.ndarray:
     middle = high if abs(high) < abs(low) else low
     off = np.abs(y - middle)
     scale = max(np.sort(off)[3 * (n - 1) // 4], _least_spread(n - 1) * abs(middle))
-    if scale == 0.0:
-        return np.zeros(n, bool)
+    scale = scale or _NO_ONES / _ABSURD
     side = np.where(off > _ABSURD * scale, np.sign(y - middle), 0.0)
     breaks = np.flatnonzero(np.diff(side) != 0.0) + 1
     length = np.diff(np.concatenate([[0], breaks, [n]]))
@@ -148,10 +150,11 @@ def far(span: Span, y: np.ndarray, *, first: bool) -> np.ndarray:
     y = np.clip(np.where(np.isfinite(y), y, span.low), -_FARTHEST, _FARTHEST)
     size = np.maximum(np.abs(span.low), np.abs(span.high))
     scale = np.maximum(span.high - span.low, _least_spread(span.count) * size)
+    most = _ABSURD if first else _NONSENSE
+    scale = np.where(scale > 0.0, scale, _NO_ONES / most)
     off = np.maximum(np.maximum(span.low - y, y - span.high), 0.0)
-    known = (span.count > 0) & (scale > 0.0)
-    distance = np.where(known, off / np.where(known, scale, 1.0), 0.0)
-    return np.where(distance > (_ABSURD if first else _NONSENSE), distance, 0.0)
+    distance = np.where(span.count > 0, off / scale, 0.0)
+    return np.where(distance > most, distance, 0.0)
 
 
 def limits(span: Span) -> Limits:

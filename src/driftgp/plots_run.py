@@ -182,7 +182,7 @@ def _alarms(axes: Axes, shown: Predictions) -> None:
 
 
 def _last_known(shown: Predictions, horizon: int) -> Floats:
-    """The target so many rows before each."""
+    """The target this number of rows before each row."""
     return np.concatenate([np.full(horizon, np.nan), shown.actual])[: len(shown.actual)]
 
 

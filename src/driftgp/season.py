@@ -23,7 +23,7 @@ def usual_step(at: ArrayLike) -> float | None:
 
 
 def season_of(step: float | None) -> int | None:
-    """Rows of a season for rows so many seconds apart: a day, a week of days, or a year of weeks, months or quarters.
+    """Rows of a season, by the seconds between rows: a day, a week of days, or a year of weeks, months or quarters.
 
     >>> season_of(3600.0), season_of(600.0), season_of(86400.0), season_of(604800.0), season_of(2.6e6), season_of(None)
     (24, 144, 7, 52, 12, None)

@@ -18,7 +18,7 @@ class FanForecaster(BaseForecaster):
     """Forecasts of the next steps of a drifting series, with intervals, for sktime: `driftgp.Forecaster` in its terms.
 
     `update` learns from the new values alone. Exogenous columns count as known ahead: at `predict` they are given for
-    the steps to come, and a forecast learns from them at all steps up to the farthest.
+    the steps to come.
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -31,7 +31,7 @@ class FanForecaster(BaseForecaster):
     (2, 2)
 
     Attributes:
-        forecaster_: the `driftgp.Forecaster` at work, which has taken in all rows whose steps ahead are known.
+        forecaster_: the `driftgp.Forecaster` at work.
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -64,7 +64,6 @@ class FanForecaster(BaseForecaster):
     def _fit(self, y: pd.Series, X: pd.DataFrame | None, fh: Any) -> Self:
         self.columns_ = [] if X is None else list(map(str, X.columns))
         self.forecaster_ = Forecaster(max(self._steps(fh)), season=self.season, known=self.columns_)
-        self._waiting = pd.Series(dtype=np.float64), pd.DataFrame()  # rows whose steps ahead are not known yet
         self._dated = False  # whether rows have times
         return self._take(y, X)
 
@@ -103,7 +102,6 @@ class FanForecaster(BaseForecaster):
         if serialization_format != "driftgp":
             return super().save(path, serialization_format)
         self.check_is_fitted()
-        y, X = self._waiting
         fitted = {
             "steps": self._steps(self.fh),
             "index": type(self.cutoff).__name__,
@@ -112,7 +110,6 @@ class FanForecaster(BaseForecaster):
             "name": None if self._y_name is None else str(self._y_name),
             "columns": self.columns_,
             "dated": self._dated,
-            "waiting": [y.tolist(), X.to_numpy(np.float64).tolist()],
         }
         stream = np.frombuffer(self.forecaster_.to_bytes(), np.uint8)
         files.save(path, type(self), files.Stored({"season": self.season}, fitted, stream))
@@ -133,49 +130,36 @@ class FanForecaster(BaseForecaster):
         end, columns = _last(fitted, 2), fitted["columns"]
         X = pd.DataFrame(0.0, end, columns) if columns else None
         self.fit(pd.Series(0.0, end, name=fitted["name"]), X=X, fh=fitted["steps"])
-        y, rows = fitted["waiting"]
-        index = _last(fitted, len(y))
-        self._waiting = pd.Series(y, index, np.float64), pd.DataFrame(rows, index, columns, np.float64)
         self._dated = bool(fitted["dated"])
         self.forecaster_ = forecaster
 
     # ---- rows in, fans out
 
     def _take(self, y: pd.Series, X: pd.DataFrame | None) -> Self:
-        """Give the forecaster all rows whose steps ahead are known."""
+        """Give the forecaster rows."""
         self.end_, self._y_name = y.index[-1], y.name
-        if X is None:
-            self.forecaster_.update(y.to_numpy(np.float64), self._times(y.index))
-            return self
-        before, before_X = self._waiting
-        y, X = (y, X) if before.empty else (pd.concat([before, y]), pd.concat([before_X, X]))
-        ready = max(len(y) - self.forecaster_.horizon, 0)
-        if ready:
-            now = y.iloc[:ready]
-            self.forecaster_.update(now.to_numpy(np.float64), self._times(now.index), X.to_numpy(np.float64))
-        self._waiting = y.iloc[ready:], X.iloc[ready:]
+        known = None if X is None else X.to_numpy(np.float64)
+        self.forecaster_.update(y.to_numpy(np.float64), self._times(y.index), known)
         return self
 
     def _fan(self, fh: Any, X: pd.DataFrame | None) -> tuple[Fan, np.ndarray]:
-        """The forecasts of all steps, and which of them are asked for."""
+        """The forecasts of the steps up to the last one, and which of them are asked for."""
         steps, horizon = self._steps(fh), self.forecaster_.horizon
         if not 1 <= min(steps) <= max(steps) <= horizon:
             raise ValueError(f"fh must hold steps from 1 to {horizon}, the farthest that fit was told of; got {steps}")
-        forecaster = self.forecaster_
+        future = None
         if X is not None:
-            y, before = self._waiting
-            ahead = pd.concat([before, X.reindex(self._index(fh.__class__(range(1, horizon + 1))))]).ffill().bfill()
-            forecaster = forecaster.copy()
-            forecaster.update(y.to_numpy(np.float64), self._times(y.index), ahead.to_numpy(np.float64))
-        return forecaster.forecast(), np.array(steps) - 1
+            ahead = self._index(fh.__class__(range(1, max(steps) + 1)))
+            future = X.reindex(ahead).ffill().bfill().to_numpy(np.float64)
+        return self.forecaster_.forecast(max(steps), future), np.array(steps) - 1
 
-    def _times(self, index: pd.Index) -> np.ndarray | None:
+    def _times(self, index: pd.Index) -> pd.Index | None:
         """Times of rows; None where they have none, or where steps of the index are not all of one length or months."""
         if not isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex)):
             return None
-        times = (index.to_timestamp() if isinstance(index, pd.PeriodIndex) else index).to_numpy("datetime64[us]")
+        times = index.to_timestamp() if isinstance(index, pd.PeriodIndex) else index
         if self.forecaster_.rows == 0:
-            self._dated = regular(times)
+            self._dated = regular(times.tz_localize(None).to_numpy("datetime64[us]"))
         return times if self._dated else None
 
     def _steps(self, fh: Any) -> list[int]:

@@ -1,6 +1,6 @@
-"""Bounds that targets seem to have, from the first rows.
+"""Bounds of targets, guessed from the first rows.
 
-What is bounded by mistake costs more than what is not bounded: a temperature that has been positive so far may fall
+A wrong bound costs more than a missing one: a temperature that has been positive so far may fall
 below 0 tomorrow. So a bound needs evidence besides the absence of values beyond it.
 """
 

@@ -45,7 +45,15 @@ def interrupted(work: Callable[[], Any], after: float, again: float) -> int:
             count += 1
             raise Stop
 
+    report = sys.unraisablehook
+
+    def unraisable(found: Any) -> None:
+        """An interrupt that comes in a finaliser cannot reach the caller: Python drops it there."""
+        if not isinstance(found.exc_value, Stop):
+            report(found)
+
     signal.signal(signal.SIGALRM, handler)
+    sys.unraisablehook = unraisable
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, after, again)
@@ -58,6 +66,7 @@ def interrupted(work: Callable[[], Any], after: float, again: float) -> int:
         if not isinstance(error.__cause__, Stop):
             raise
     signal.setitimer(signal.ITIMER_REAL, 0.0)
+    sys.unraisablehook = report
     return count
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,10 @@ def originals() -> dict[str, list[bytes]]:
     forecasters = [Forecaster(horizon=4, season=6), Forecaster(horizon=3), Forecaster(horizon=2, known=("a",))]
     forecasters[0].update(Y[:80])
     forecasters[1].update(Y[:90], np.datetime64("2026-01-01") + np.arange(90) * np.timedelta64(1, "h"))
-    forecasters[2].update(Y[:20], known=np.ones((22, 1)))
+    forecasters[2].update(Y[:20], known=np.ones((20, 1)))
+    shops = Forecaster(horizon=2, target="y", key="shop", known=("sky",), past=("a",), holidays=["2026-01-01"])
+    shops.update([row | {"y": float(Y[i]), "shop": f"s{i % 2}"} for i, row in enumerate(a_frame(140))])
+    forecasters.append(shops)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("table.csv").write_bytes(files.CSV)
         for name, more in (("one", ()), ("many", ("--key", "key", "--horizon", "3", "--lags", "2"))):
@@ -89,7 +93,7 @@ def change(rng: np.random.Generator, data: bytes) -> bytes:
         for _ in range(rng.integers(1, 4)):
             leaves = list(_leaves(header))
             if leaves:
-                _put(header, leaves[rng.integers(len(leaves))], VALUES[rng.integers(len(VALUES))])
+                _put(header, leaves[rng.integers(len(leaves))], deepcopy(VALUES[rng.integers(len(VALUES))]))
         text = json.dumps(header).encode()
     elif kind == 3:  # a header that unpacks to far more than the file
         bomb = (b"[" + b"[]," * 10**7 + b"[]]", b'"' + b"x" * 10**8 + b'"', b"[" * 10**5)[rng.integers(3)]
@@ -159,9 +163,12 @@ def states_go_on(taken: Online | Fleet) -> None:
 
 def forecaster(data: bytes) -> None:
     taken = Forecaster.from_bytes(data)
-    if taken._grid is None and not taken.known:
-        taken.update(Y[:2])
-    if taken.rows > taken.horizon and taken._work is not None:
+    columns = taken.settings.columns
+    if not taken.keys and not taken._reader.timed and columns in ((), ("a",)):
+        taken.update(
+            Y[:2], **({"known": np.ones((2, 1))} if taken.known else {"past": np.ones((2, 1))} if columns else {})
+        )
+    if taken.rows > taken.horizon and not taken.known:
         taken.forecast()
     taken.to_bytes()
 

@@ -63,13 +63,13 @@ class Configured:
             warmup_iterations: gradient steps in the warm-up; 200.
             standardize: see features and targets in units of their own spread, which follow the stream.
             effort: of the default model, as in `Online`: "low", "medium" or "high".
-            support: of its targets: "auto", "real", "positive" or (low, high).
+            support: range of the targets: "auto", "real", "positive" or (low, high).
             base: column, or index of the input, that holds a forecast of the target from elsewhere, as in `Online`.
             time: name of the column that has the times, as in `Online`.
             features: columns that are inputs, in this order; all of them by default.
             lags: past targets that are inputs too: how many, or how many steps back each of them is.
             calendar: True for waves of the day and the week, or the cycles: "day", "week", "year".
-            horizon: rows from a forecast to the last row whose target is known.
+            horizon: how many rows after the last known target the predicted row is.
         """
         self.kernel = kernel
         self.noise = noise

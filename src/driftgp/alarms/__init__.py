@@ -1,4 +1,4 @@
-"""Alarms with a stated rate of false ones: something has changed, what kind of change, since when, in which inputs."""
+"""Alarms with a stated rate of false alarms: what has changed, since when, and in which inputs."""
 
 from driftgp.alarms.detectors import KINDS, Kind
 from driftgp.alarms.watch import PATIENCE, Alarm, Alarms, find_alarms

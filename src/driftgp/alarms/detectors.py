@@ -102,7 +102,7 @@ class Counts:
     """Scores in bins, and the next one's smoothed rank among them."""
 
     def __init__(self, counts: list[int] | None = None) -> None:
-        """Start with nothing counted, or with these."""
+        """Start without counts, or with these."""
         self.counts = [0] * _BINS if counts is None else counts
         self.total = sum(self.counts)
 
@@ -129,12 +129,12 @@ class Detectors:
     """All parts for one sequence of scores."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
+        """Start without any rows."""
         self.drawn = 0  # random numbers so far
         self.restart()
 
     def restart(self) -> None:
-        """Forget what was usual."""
+        """Forget the usual values."""
         self.scores, self.excesses = Counts(), Counts()
         self.M = np.zeros(len(PARTS))
         self.W = np.zeros(len(PARTS))  # log evidence since each part's change would have begun
@@ -197,7 +197,7 @@ class Detectors:
     # ---- as JSON
 
     def to_json(self) -> dict[str, Any]:
-        """All that is needed to go on."""
+        """Everything that is needed to continue."""
         return {
             "drawn": self.drawn,
             "scores": self.scores.counts,

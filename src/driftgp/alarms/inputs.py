@@ -20,7 +20,7 @@ class Inputs:
     """Ranges and moments of the inputs, and the last rows with their scores."""
 
     def __init__(self, count: int) -> None:
-        """Start with nothing seen of so many inputs."""
+        """Start without any rows, for this number of inputs."""
         self._ring = np.zeros((_RING, count + 1))  # inputs and scores of the last rows
         self._low, self._high, self._scale = np.full(count, np.inf), np.full(count, -np.inf), np.ones(count)
         self._moments = np.zeros((3, count))  # count, mean and squares of the inputs before the recent ones
@@ -79,7 +79,7 @@ class Inputs:
         self._scale = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
 
     def to_json(self) -> dict[str, Any]:
-        """All that is needed to go on."""
+        """Everything that is needed to continue."""
         return {
             "recent": self._ring.tolist(),
             "range": [self._low.tolist(), self._high.tolist()],

@@ -1,4 +1,4 @@
-"""How wide forecasts usually are: a law that has just become wide must not hide the errors that made it so.
+"""The usual width of forecasts: a law that has just become wide must not hide the errors that made it wide.
 
 A model that follows quickly widens its intervals with the first large error. The targets after that are well inside
 them, and their normal scores z say nothing of the change. So a target is judged as if its law had not become wider than
@@ -25,11 +25,11 @@ class UsualWidth:
     """Running mean m and variance v of log w; a jump moves them no faster than usual changes do."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
+        """Start without any rows."""
         self.restart()
 
     def restart(self) -> None:
-        """Forget what was usual."""
+        """Forget the usual values."""
         self.n, self.m, self.v = 0, 0.0, 0.0
 
     def score(self, z: float, width: float) -> float:
@@ -47,7 +47,7 @@ class UsualWidth:
         return z * math.exp(min(off - reach, 50.0)) if known and off > reach else z
 
     def to_json(self) -> list[float]:
-        """All that is needed to go on."""
+        """Everything that is needed to continue."""
         return [self.n, self.m, self.v]
 
     def restore(self, stored: Any) -> None:

@@ -1,4 +1,4 @@
-"""Forecasts under watch: each target is judged, and an alarm says when something has changed."""
+"""Each target is compared with its forecast, and an alarm says when something has changed."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ PATIENCE = 10_000  # rows per false alarm, at least
 
 
 class Alarm(NamedTuple):
-    """What an alarm says.
+    """The content of an alarm.
 
     Attributes:
         row: number of the row that raised it, from 0.
@@ -59,7 +59,7 @@ class Alarm(NamedTuple):
 
 
 class Alarms:
-    """Watch forecasts as their targets come, and say when something has changed.
+    """Compare targets with their forecasts as they come, and raise alarms when something has changed.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=1000)
@@ -85,7 +85,7 @@ class Alarms:
         horizon: int = 1,
         call: Callable[[Alarm], None] | None = None,
     ) -> None:
-        """Start with nothing seen."""
+        """Start without any rows."""
         self.inputs = tuple(inputs)
         self.patience = checks.between("patience", patience, 1.0, np.inf)
         self.horizon = checks.whole("horizon", horizon, 1)
@@ -100,7 +100,7 @@ class Alarms:
     def update(
         self, z: float, x: Sequence[float] | np.ndarray | None = None, width: float | None = None
     ) -> list[Alarm]:
-        """Take in a row whose target has come; the alarms it raises.
+        """Take in a row and its target; return the alarms that it raises.
 
         Args:
             z: the normal score of the target, `prediction.to_normal(y)`; NaN if there is none.
@@ -140,7 +140,7 @@ class Alarms:
             track.restart()
 
     def to_json(self) -> dict[str, Any]:
-        """All that is needed to go on, as JSON holds it."""
+        """Everything that is needed to continue, as JSON."""
         return {
             "rows": self.rows,
             "last": self.last,

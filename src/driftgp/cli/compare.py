@@ -77,13 +77,13 @@ def compare(
         ),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="Read the first so many rows.", show_default="all", rich_help_panel=MODEL)
+        int | None, typer.Option(min=1, help="Read only this many rows.", show_default="all", rich_help_panel=MODEL)
     ] = None,
     warmup: Annotated[
-        int | None, typer.Option(min=1, help="Rows before the first scored one.", rich_help_panel=MODEL)
+        int | None, typer.Option(min=1, help="First rows, which are not scored.", rich_help_panel=MODEL)
     ] = 500,
     refit: Annotated[
-        int, typer.Option(min=1, help="Rows from one fit of a batch method to the next.", rich_help_panel=MODEL)
+        int, typer.Option(min=1, help="Rows after which batch methods are fitted again.", rich_help_panel=MODEL)
     ] = 168,
     time_format: TimeFormat = None,
     decimal: Decimal = None,
@@ -177,7 +177,7 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
         COLUMNS,
         [line._asdict() | {"chance": _chance(line.p)} for line in found.lines],
         title=f"{target}, {ahead} ahead: {found.rows} rows, {len(found.inputs)} inputs, {effort} effort",
-        caption="p: how often chance alone makes squared errors differ so much from driftgp's\n"
+        caption="p: probability of such a difference from driftgp by chance, small if it is real\n"
         f"µs/row: CPU time to predict and learn; Ridge and LightGBM refitted every {refit} rows",
     )
     shown = [method for method in ("driftgp", "base") if method in found.by_decile]

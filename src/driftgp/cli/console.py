@@ -1,4 +1,4 @@
-"""What goes to the screen: results to standard output; progress, remarks and complaints to standard error."""
+"""Output to the screen: results on standard output; progress, remarks and errors on standard error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Column:
 
 
 class Report(Protocol):
-    """Called for every step done, or for several at once, with a word on what is being done."""
+    """Called after each step, or after several, with a word for the current task."""
 
     def __call__(self, doing: str, steps: int = 1) -> None:
         """Advance the progress bar."""
@@ -108,12 +108,12 @@ def progress(steps: int, doing: str) -> Iterator[Report]:
 
 
 def remark(text: str) -> None:
-    """Say something that is no result."""
+    """Print a remark."""
     _standard_error().print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def complain(text: str) -> None:
-    """Say what is wrong."""
+    """Print an error."""
     _standard_error().print(f"Error: {text}", style="red", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,40 +12,38 @@ from driftgp.cli import console
 from driftgp.cli.console import Column
 from driftgp.cli.options import (
     FILES,
+    INPUTS,
     MODEL,
     TIME,
     AsJSON,
+    Decimal,
+    Delimiter,
+    Effort,
+    Encoding,
+    Holidays,
+    Key,
     Known,
     Malformed,
     Picture,
     Season,
+    Sheet,
+    Support,
     Table,
     Target,
     Time,
+    TimeFormat,
+    in_a_folder,
+    output_file,
 )
 from driftgp.wording import figure
 
 if TYPE_CHECKING:
-    from driftgp.forecasting import Fan
-    from driftgp.runs.inputs import Inputs
+    from driftgp.cli.forecasting import Answer
+    from driftgp.forecasting.backtest import Backtest
+    from driftgp.forecasting.record import Record
 
-COLUMNS = (
-    Column("time", "time"),
-    Column("mean", "mean", figure),
-    Column("lower", "lower", figure),
-    Column("upper", "upper", figure),
-)
-SHOWN = 4  # horizons of the past in the picture, and a week of hours at least
-
-
-def _csv(path: Path | None) -> Path | None:
-    if path is None:
-        return None
-    if path.suffix.lower() != ".csv":
-        raise typer.BadParameter(f"{path} must end in .csv")
-    if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {path.absolute().parent} to write {path.name} to")
-    return path
+LINES = 60  # of a forecast, on the screen
+_READING = ("malformed", "time_format", "decimal", "delimiter", "encoding", "sheet")
 
 
 def forecast(
@@ -53,132 +52,163 @@ def forecast(
     steps: Annotated[
         str, typer.Option("--next", help="How far ahead: rows, or a time such as 24h or 28d.", rich_help_panel=TIME)
     ] = "24",
+    key: Key = None,
     known: Known = None,
-    malformed: Malformed = None,
+    past: Annotated[
+        str | None,
+        typer.Option(help="Columns known up to the last row only, such as a measurement.", rich_help_panel=INPUTS),
+    ] = None,
+    holidays: Holidays = None,
     time: Time = None,
     season: Season = None,
-    level: Annotated[float, typer.Option(min=0.01, max=0.999, help="Of the intervals.", rich_help_panel=MODEL)] = 0.95,
+    effort: Effort = None,
+    support: Support = None,
+    level: Annotated[
+        str, typer.Option(help="Of the intervals: 0.95, or several in percent such as 80,95.", rich_help_panel=MODEL)
+    ] = "0.95",
+    backtest: Annotated[
+        int | None,
+        typer.Option(min=1, help="Compare with other methods from so many origins of the past.", rich_help_panel=MODEL),
+    ] = None,
+    malformed: Malformed = None,
+    time_format: TimeFormat = None,
+    decimal: Decimal = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Forecast: .csv with time, mean, lower, upper.", callback=_csv, rich_help_panel=FILES),
+        typer.Option(help="Forecast: .csv or .parquet.", callback=output_file, rich_help_panel=FILES),
     ] = None,
     plot: Picture = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Go on from this file if it is there, taking new rows only, and keep it up to date.",
+            callback=in_a_folder,
+            rich_help_panel=FILES,
+        ),
+    ] = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Forecast the rows after the end of a table, with intervals.
+    """Forecast the rows after the end of a table, of one series or of many, with intervals.
 
     Columns that are known ahead (--known) need rows below the last target, with the target blank.
     """
-    from driftgp.data.rows import open_rows
-    from driftgp.runs import settings_from
-    from driftgp.runs.inputs import read_inputs
+    given = {name: value for name, value in locals().items() if value is not None}
+    from driftgp.cli.forecasting import answered, reading
+    from driftgp.files import apart
+    from driftgp.locks import locked
 
-    given = {"target": target, "known": known, "malformed": malformed, "time": time, "lags": 1, "calendar": False}
-    settings = settings_from(
-        {name: value for name, value in given.items() if value is not None} | {"others": "ignored"}
-    )
-    with open_rows(file) as rows:
-        read = read_inputs(settings, rows, complain=console.remark)
-    fan, past = _forecast(read, steps, season, len(settings.known))
-    low, high = fan.interval(level)
-    lines = [
-        {"time": _text(at), "mean": float(m), "lower": float(a), "upper": float(b)}
-        for at, m, a, b in zip(fan.index, fan.mean, low, high, strict=True)
-    ]
-    if output is not None:
-        _write(output, lines)
+    apart({"the input": None if file == "-" else file, "--output": output, "--checkpoint": checkpoint, "--plot": plot})
+    settings = reading({name: given[name] for name in (*_OF_THE_FILE, *_READING) if name in given}, file)
+    levels = _levels(level)
+    written = [path for path in (output, checkpoint) if path is not None]
+    with locked(*written):
+        answer = answered(settings, file, given, checkpoint=checkpoint, complain=console.remark)
+        for remark in answer.remarks:
+            console.remark(remark)
+        lines = answer.lines(levels)
+        if output is not None:
+            answer.write(output, lines)
+            console.remark(f"wrote {output}")
+        found = None if backtest is None else answer.backtest(backtest)
     if as_json:
-        console.print_json(COLUMNS, lines)
-    elif output is None:
-        total, least, most = fan.total(level)
-        console.print_table(
-            COLUMNS,
-            lines,
-            title=f"{settings.target}: the next {len(fan)} steps",
-            caption=f"lower, upper: {level:.0%} interval\n"
-            f"sum of all steps: {figure(total)}, {figure(least)} to {figure(most)}",
-        )
+        _print_json(answer, lines, found)
+    else:
+        _print(answer, lines, levels, shown=output is None)
+        if found is not None:
+            _print_backtest(found)
     if plot is not None:
-        _draw(fan, past, settings.target, level, plot)
+        answer.fan.plot(plot, levels[-1])
+        console.remark(f"wrote {plot}")
 
 
-def _forecast(read: Inputs, steps: str, season: int | None, known: int) -> tuple[Fan, tuple[Any, Any]]:
-    """The forecast after the last target, and the rows before it."""
-    import numpy as np
-
-    from driftgp.forecasting import Forecaster
-
-    last = int(np.max(np.flatnonzero(np.isfinite(read.y)), initial=-1)) + 1
-    if last == 0:
-        raise ValueError("target has no numbers: there is nothing to forecast from")
-    times = read.wall[:last].astype("datetime64[us]") if read.dated else None
-    horizon = _horizon(steps, times)
-    K = slice(0, known)  # the known columns are the first inputs
-    forecaster = Forecaster(horizon, season=season, known=read.names[K])
-    ahead = None
-    if known:
-        ahead = read.X[: last + horizon, K]
-        if len(ahead) < last + horizon:
-            raise ValueError(
-                f"known columns {', '.join(read.names[K])} need {horizon} rows below the last target, with the target "
-                f"blank; the file has {len(read.y) - last}"
-            )
-    forecaster.update(read.y[:last], times, ahead)
-    at = np.arange(last) if times is None else times
-    shown = slice(max(last - max(SHOWN * horizon, 7 * 24), 0), last)
-    return forecaster.forecast(), (at[shown], read.y[shown])
+_OF_THE_FILE = ("target", "key", "known", "holidays", "time", "effort", "support")
 
 
-def _horizon(text: str, times: Any) -> int:
-    """Rows from a number of them, or from a time."""
-    import numpy as np
+def _levels(text: str) -> list[float]:
+    from driftgp.forecasting.tables import levels
 
-    from driftgp.runs.settings import SECONDS
-    from driftgp.season import usual_step
-
-    number, unit = (text[:-1], text[-1]) if text[-1:] in SECONDS else (text, "")
     try:
-        length = float(number)
+        return levels([float(part) for part in text.split(",") if part.strip()])
     except ValueError:
-        length = 0.0
-    if not 0.0 < length < 1e6:
-        raise ValueError(f"next must be a number of rows, or a time such as 24h or 28d; got {text!r}")
-    if not unit:
-        return round(length)
-    if times is None:
-        raise ValueError(f"next is {text!r}, and the rows have no dates: give a number of rows, or name --time")
-    step = usual_step((times - times[0]) / np.timedelta64(1, "s"))
-    if step is None:
-        raise ValueError(f"next is {text!r}, and the rows have no usual time between them: give a number of rows")
-    rows = round(length * SECONDS[unit] / step)
-    if rows < 1:
-        raise ValueError(f"next is {text!r}, which is less than the {step:g} s between rows")
-    return rows
+        raise ValueError(f"level must be a share such as 0.95, or percents such as 80,95; got {text!r}") from None
 
 
-def _text(at: Any) -> str:
-    import numpy as np
+def _print_json(answer: Answer, lines: list[dict[str, Any]], found: Backtest | None) -> None:
+    from driftgp.cli.forecasting import leads_of
 
-    return str(at.astype("datetime64[s]")).replace("T", " ") if isinstance(at, np.datetime64) else str(at)
-
-
-def _write(path: Path, lines: list[dict[str, Any]]) -> None:
-    import csv
-    import io
-
-    from driftgp.files import write_atomically
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["time", "mean", "lower", "upper"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    write_atomically(path, text.getvalue().encode())
-    console.remark(f"wrote {path}")
+    worth = [
+        {name: console.finite(value) for name, value in line.items()} for line in leads_of(answer.scores, every=True)
+    ]
+    made = {
+        "forecast": [{name: console.finite(value) for name, value in line.items()} for line in lines],
+        "past_forecasts": worth,
+        "remarks": answer.remarks,
+    }
+    if found is not None:
+        made["backtest"] = found.to_json()
+    print(json.dumps(made, indent=2, allow_nan=False))
 
 
-def _draw(fan: Fan, past: tuple[Any, Any], target: str, level: float, path: Path) -> None:
-    from driftgp import plots
-    from driftgp.plots_forecast import fan_figure
+def _print(answer: Answer, lines: list[dict[str, Any]], levels: list[float], *, shown: bool) -> None:
+    from driftgp.cli.forecasting import leads_of
 
-    plots.save(fan_figure(*past, fan, target, level), path)
-    console.remark(f"wrote {path}")
+    if shown:
+        names = list(lines[0])
+        columns = [Column(n, n) if n in answer.labels else Column(n, n, figure) for n in names]
+        count = f"the next {answer.steps} steps" if answer.steps > 1 else "the next step"
+        console.print_table(columns, lines[:LINES], title=f"{answer.target}: {count}", caption=answer.caption(levels))
+        if len(lines) > LINES:
+            console.remark(f"… and {len(lines) - LINES} more lines: --output FILE has all of them")
+    scores: Record = answer.scores
+    if scores.forecasts:
+        console.print_table(
+            SCORES,
+            leads_of(scores),
+            title="What past forecasts were worth",
+            caption="naive: the seasonal naive forecast",
+        )
+    else:
+        console.remark("No past forecast could be judged: there are too few rows")
+    console.print_notes([*answer.notes(levels[-1]), *(("Warning", text) for text in answer.warnings)])
+
+
+SCORES = (
+    Column("lead", "steps ahead"),
+    Column("mae", "MAE", figure),
+    Column("naive", "naive MAE", figure),
+    Column("better", "better", "{:+.0%}"),
+    Column("inside", "inside", "{:.1%}"),
+)
+LINE = (
+    Column("method", "method"),
+    Column("mae", "MAE", figure),
+    Column("ratio", "of driftgp's", "{:.3f}"),
+    Column("coverage", "95 % coverage", "{:.1%}"),
+    Column("chance", "p"),
+    Column("seconds", "s/origin", "{:.3g}"),
+)
+
+
+def _print_backtest(found: Backtest) -> None:
+    chance = {
+        line.method: "–" if line.p != line.p else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
+        for line in found.lines
+    }
+    console.print_table(
+        LINE,
+        [line._asdict() | {"chance": chance[line.method]} for line in found.lines],
+        title=f"Backtest: {found.origins} origins, {found.steps} steps from each",
+        caption="p: how often chance alone makes the errors differ so much from driftgp's",
+    )
+    console.print_table(
+        [Column("lead", "steps ahead"), *(Column(line.method, line.method, figure) for line in found.lines)],
+        found.by_lead(),
+        title="MAE by how far ahead",
+        caption="",
+    )
+    for method, reason in found.left_out.items():
+        console.remark(f"left out: {method} ({reason})")
+    print(found.verdict)

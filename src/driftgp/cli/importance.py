@@ -33,7 +33,7 @@ class ImportanceTrace:
         shares = importance(online.state)
         if (shares != shares).any():
             raise ValueError(
-                f"--importance needs a model that says how relevant each input is; {self.run.settings.model!r} does "
+                f"--importance needs a model with a relevance for each input; {self.run.settings.model!r} does "
                 "not: leave out --model, or use --model agp"
             )
         self._seen.append((answers, dict(zip(online.inputs, shares.tolist(), strict=True))))

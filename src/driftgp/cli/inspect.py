@@ -1,9 +1,10 @@
-"""`driftgp inspect`: a page on what a file holds. What it is, what it has learned, how it does, what to look at."""
+"""`driftgp inspect`: a page about a saved file: what it is, what it has learned, its errors, and what to look at."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Note = tuple[str, str]
 INPUTS_SHOWN = 8
-ALARMS_SHOWN = 5
+ALARMS_SHOWN = GAPS_SHOWN = 5
 _NEAR = 0.7  # evidence of a change from which on it is worth a look: an alarm comes at 1
 
 
@@ -32,11 +33,11 @@ def inspect(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="File that run --checkpoint, Online.save or Fleet.save wrote.")
     ],
-    key: Annotated[str | None, typer.Option(help="Series to look at.", show_default="most alarms")] = None,
+    key: Annotated[str | None, typer.Option(help="Key of the series to show.", show_default="most alarms")] = None,
     plot: Picture = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Show what a saved run, stream or fleet is, what it has learned, how it does, and what to look at."""
+    """Show what a saved run, stream or fleet is, what it has learned, its errors, and what to look at."""
     from driftgp.files import read_whole
 
     data = read_whole(file)
@@ -161,7 +162,7 @@ def _scores(page: Page, saved: Saved, key: Any) -> None:
     naive = [f"{name_of(label)} {figure(found[f'rmse_{n}'])}" for n, label in enumerate(monitor.labels)]
     page.add("How it does", ("RMSE", f"{figure(found['rmse'])}; on the same rows: {', '.join(naive)}"))
     inside = f"{found['coverage']:.1%} of {found['scored']} targets lie in their {saved.settings.level:.0%} interval"
-    page.add("How it does", ("Intervals", f"{inside}; mean width {figure(found['width'])}"))
+    page.add("How it does", ("Intervals", f"{inside}; mean width {figure(found['width'])} without the first 10 rows"))
     every = "" if key is None else "; all series together"
     page.add("How it does", *((name, f"{text}{every}") for name, text in words.coverage(monitor)))
     page.facts["coverage_by_hour"], page.facts["coverage_by_tenth_of_forecast"] = monitor.shares()
@@ -205,17 +206,30 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
     page.facts |= about | learned | ({"members": members} if members else {})
     page.add("What it has learned", *_of_members(members, about))
     if learned.get("calibration"):
-        factors = ", ".join(f"{level} × {factor:.2f}" for level, factor in learned["calibration"].items())
-        page.add("What it has learned", ("Intervals", f"as wide as the model's own, by level: {factors}"))
+        factors = ", ".join(f"{factor:.2f} ({level})" for level, factor in learned["calibration"].items())
+        page.add("What it has learned", ("Intervals", f"the model's own widths, times {factors}"))
     wild = {name: count for name, count in about.get("limited", {}).items() if count}
     if wild:
-        page.add("What to look at", ("Inputs", f"wild values were limited: {_counts(wild)}"))
+        page.add("What to look at", ("Inputs", f"values far outside those before were limited: {_counts(wild)}"))
     for gap in learned.get("gaps", []):
         gap["input"] = names[gap["input"]]
-        said = (
-            f"{gap['input']} was missing in {gap['rows']} rows; intervals were {gap['wider']:.2f} times as wide there"
-        )
+    gaps = [gap for gap in learned.get("gaps", []) if gap["rows"] > _first_rows_without(gap["input"])]
+    for gap in sorted(gaps, key=lambda each: -each["rows"])[:GAPS_SHOWN]:
+        count = f"{gap['rows']} row{'s' if gap['rows'] != 1 else ''}"
+        said = f"{gap['input']} was missing in {count}, where intervals were {gap['wider']:.2f} times as wide"
         page.add("What to look at", ("Gaps", said))
+    if len(gaps) > GAPS_SHOWN:
+        page.add("What to look at", ("Gaps", f"and {len(gaps) - GAPS_SHOWN} more inputs: --json has all"))
+
+
+def _first_rows_without(name: str) -> int:
+    """How many rows at the beginning of a stream cannot have an input, because it is a value of an earlier row.
+
+    >>> [_first_rows_without(name) for name in ("lag 24", "wind (3 before)", "temperature")]
+    [24, 3, 0]
+    """
+    found = re.fullmatch(r"lag (\d+)|.* \((\d+) before\)", name)
+    return int(found[1] or found[2]) if found else 0
 
 
 def _importance(shares: dict[str, float]) -> str:
@@ -226,15 +240,29 @@ def _importance(shares: dict[str, float]) -> str:
 
 def _of_members(members: list[dict[str, Any]], about: dict[str, Any]) -> Iterator[Note]:
     """Each member of a bank with its share, or what a single model remembers."""
+    small = [member for member in members if member.get("weight", 0.0) < _SMALL]
     for member in sorted(members, key=lambda each: -each.get("weight", 0.0)):
-        yield "Member", f"{member.get('weight', 0.0):.0%} {_model_name(member)}{_memory(member)}"
+        if member not in small:
+            yield "Forecast", f"{member.get('weight', 0.0):.0%} from {_model_name(member)}{_memory(member)}"
+    if small:
+        yield "Forecast", f"less than 1% from {' and '.join(map(_model_name, small))}"
     if not members:
-        yield "Model", f"{_model_name(about)}{_memory(about)}"
+        yield "Forecast", f"from {_model_name(about)}{_memory(about)}"
+
+
+_SMALL = 0.01  # share of the forecast of a member that is not shown by itself
+_MEMBERS = {
+    "AGP": "a Gaussian process that moves its points (AGP)",
+    "Anchored": "a regression on fixed points (Anchored)",
+    "Lagged": "a linear regression (Lagged)",
+    "Persistence": "the last value (Persistence)",
+}
 
 
 def _model_name(about: dict[str, Any]) -> str:
     model = about.get("model", "model")
-    return str(model.get("is", "model")) if isinstance(model, dict) else str(model)
+    name = str(model.get("is", "model")) if isinstance(model, dict) else str(model)
+    return _MEMBERS.get(name, name)
 
 
 def _memory(about: dict[str, Any]) -> str:
@@ -242,7 +270,8 @@ def _memory(about: dict[str, Any]) -> str:
     if memory is None:
         return ""
     values = memory if isinstance(memory, list) else [memory]
-    return f", remembers about {', '.join('all' if value is None else figure(value) for value in values)} rows"
+    rows = ["all" if value is None else figure(value) for value in values]
+    return f", which remembers about {' or '.join([', '.join(rows[:-1]), rows[-1]] if rows[1:] else rows)} rows"
 
 
 def _named(learned: dict[str, Any], names: list[str]) -> dict[str, Any]:

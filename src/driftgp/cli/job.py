@@ -58,9 +58,7 @@ class Job:
         self.on_screen = output is not None and str(output) == "-"
         self.output = None if self.on_screen else output
         if keep and checkpoint is not None and self.output is None:
-            raise ValueError(
-                "a picture of a run with a checkpoint needs an output file, to draw what came before a stop"
-            )
+            raise ValueError("a picture of a run with a checkpoint needs --output, which has the rows before a stop")
         size = BETWEEN if traced else min(BLOCK, every) if checkpoint is not None else None
         self.started = Run(
             settings,

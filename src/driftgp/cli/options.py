@@ -17,7 +17,7 @@ NAMED = "Model by name: each of these means --model agp where no model is named"
 
 
 def there(file: str) -> str:
-    """Say at once, before anything heavy is imported, that a file is not there, and what there is that is like it."""
+    """Refuse a file that is not there, with names like it, before anything heavy is imported."""
     place = Path(file)
     if file == "-" or (place.exists() and not place.is_dir()):
         return file
@@ -47,8 +47,24 @@ class WithCalendar(TyperCommand):
 
 
 def picture(path: Path | None) -> Path | None:
-    """Refuse, before anything is computed, a picture that could not be written."""
+    """Refuse a picture that could not be written, before anything is computed."""
     return None if path is None else check_picture(path)
+
+
+def output_file(path: Path | None) -> Path | None:
+    """Refuse, before anything is computed, an output that could not be written."""
+    if path is None or str(path) == "-":
+        return path
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise typer.BadParameter(f"{path} must end in .csv or .parquet")
+    return in_a_folder(path)
+
+
+def in_a_folder(path: Path | None) -> Path | None:
+    """Refuse a file in a folder that is not there."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.absolute().parent} to write {path.name} to")
+    return path
 
 
 Table = Annotated[
@@ -68,18 +84,24 @@ TimeFormat = Annotated[
 ]
 Decimal = Annotated[str | None, typer.Option(help="Decimal mark: point or comma.", rich_help_panel=WRITTEN)]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Between cells: a character, or tab, semicolon, space.", rich_help_panel=WRITTEN)
+    str | None, typer.Option(help="Character between cells, or tab, semicolon, space.", rich_help_panel=WRITTEN)
 ]
-Encoding = Annotated[str | None, typer.Option(help="Such as cp1252 or utf-16.", rich_help_panel=WRITTEN)]
-Sheet = Annotated[str | None, typer.Option(help="Sheet of a workbook that has several.", rich_help_panel=WRITTEN)]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of the text, such as cp1252 or utf-16.", rich_help_panel=WRITTEN)
+]
+Sheet = Annotated[str | None, typer.Option(help="Sheet to read, if a workbook has several.", rich_help_panel=WRITTEN)]
 Target = Annotated[str | None, typer.Option(help="Column to predict.", rich_help_panel=INPUTS)]
 Columns = Annotated[
     str | None,
-    typer.Option(help="Columns known with their row, with commas.", show_default="none", rich_help_panel=INPUTS),
+    typer.Option(
+        help="Columns known when their row is predicted, separated by commas.",
+        show_default="none",
+        rich_help_panel=INPUTS,
+    ),
 ]
 Known = Annotated[
     str | None,
-    typer.Option(help="Columns known ahead, such as a holiday flag or a forecast.", rich_help_panel=INPUTS),
+    typer.Option(help="Columns known ahead of time, such as a holiday flag or a forecast.", rich_help_panel=INPUTS),
 ]
 Others = Annotated[
     str | None,
@@ -92,7 +114,7 @@ Others = Annotated[
 Lags = Annotated[
     str | None,
     typer.Option(
-        help="Past targets: how many, or how far back each is, such as 1,2,24.",
+        help="Past targets as inputs: how many, or how many steps back, such as 1,2,24.",
         show_default="chosen by the first rows",
         rich_help_panel=INPUTS,
     ),
@@ -100,7 +122,7 @@ Lags = Annotated[
 Calendar = Annotated[
     str | None,
     typer.Option(
-        help="Cycles: day,week if nothing follows; of day, week, year; or none.",
+        help="Cycles as inputs: day, week, year or none; without a value: day,week.",
         show_default="chosen by the first rows",
         rich_help_panel=INPUTS,
     ),
@@ -109,11 +131,13 @@ Holidays = Annotated[
     str | None,
     typer.Option(help="Days off, such as 2024-12-25,2024-12-26, or a country such as DE-BY.", rich_help_panel=INPUTS),
 ]
-Key = Annotated[str | None, typer.Option(help="Column of keys: one model for each.", rich_help_panel=TIME)]
+Key = Annotated[
+    str | None, typer.Option(help="Column of keys: each key is a series with its own model.", rich_help_panel=TIME)
+]
 Effort = Annotated[
     str | None,
     typer.Option(
-        help="Of the default model: low (thousands of keys), medium or high.",
+        help="Effort of the default model: low (thousands of keys), medium or high.",
         show_default="medium",
         rich_help_panel=MODEL,
     ),
@@ -121,36 +145,41 @@ Effort = Annotated[
 Support = Annotated[
     str | None,
     typer.Option(
-        help="Where targets can lie: auto, real, positive, or 0,100.", show_default="auto", rich_help_panel=MODEL
+        help="Range of the targets: auto, real, positive, or 0,100.", show_default="auto", rich_help_panel=MODEL
     ),
 ]
 Base = Annotated[
     str | None,
     typer.Option(
-        help="Column that holds a forecast of the target from elsewhere: corrected, and given intervals.",
+        help="Column with a forecast from elsewhere, to be corrected and given intervals.",
         rich_help_panel=INPUTS,
     ),
 ]
 Malformed = Annotated[
-    str | None, typer.Option(help="Malformed rows: stop or skip.", show_default="stop", rich_help_panel=INPUTS)
+    str | None,
+    typer.Option(help="What to do with a malformed row: stop or skip.", show_default="stop", rich_help_panel=INPUTS),
 ]
 Time = Annotated[
     str | None,
-    typer.Option(help="Column of times, or date,hour.", show_default="first column of dates", rich_help_panel=TIME),
+    typer.Option(
+        help="Column of times, or two columns: date,hour.", show_default="first column of dates", rich_help_panel=TIME
+    ),
 ]
 Season = Annotated[
-    int | None, typer.Option(min=1, help="Rows of a season.", show_default="by the times", rich_help_panel=TIME)
+    int | None, typer.Option(min=1, help="Rows in a season.", show_default="by the times", rich_help_panel=TIME)
 ]
 Horizon = Annotated[
     int | None,
     typer.Option(
-        help="Rows from the last known target to the row that is predicted.", show_default="1", rich_help_panel=TIME
+        help="How many rows ahead to predict, counted from the last known target.",
+        show_default="1",
+        rich_help_panel=TIME,
     ),
 ]
 Level = Annotated[
-    float | None, typer.Option(help="Level of the intervals.", show_default="0.95", rich_help_panel=MODEL)
+    float | None, typer.Option(help="Share of targets that intervals hold.", show_default="0.95", rich_help_panel=MODEL)
 ]
 Picture = Annotated[
-    Path | None, typer.Option(help="Picture: .png, .pdf or .svg.", callback=picture, rich_help_panel=FILES)
+    Path | None, typer.Option(help="Picture to write: .png, .pdf or .svg.", callback=picture, rich_help_panel=FILES)
 ]
 AsJSON = Annotated[bool, typer.Option("--json", help="Print the table as JSON.", rich_help_panel=FILES)]

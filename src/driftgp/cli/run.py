@@ -41,6 +41,8 @@ from driftgp.cli.options import (
     Target,
     Time,
     TimeFormat,
+    in_a_folder,
+    output_file,
     picture,
 )
 
@@ -53,20 +55,6 @@ EVERY = 10_000  # rows between checkpoints of a file; a live stream has one afte
 _NO_SETTINGS = frozenset(
     ("file", "output", "plot", "importance", "checkpoint", "frozen", "every", "config", "summary", "as_json")
 )
-
-
-def _output_file(path: Path | None) -> Path | None:
-    if path is None or str(path) == "-":
-        return path
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise typer.BadParameter(f"{path} must end in .csv or .parquet")
-    return _in_a_folder(path)
-
-
-def _in_a_folder(path: Path | None) -> Path | None:
-    if path is not None and not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {path.absolute().parent} to write {path.name} to")
-    return path
 
 
 def run(
@@ -96,43 +84,55 @@ def run(
     level: Level = None,
     alarms: Annotated[
         bool | None,
-        typer.Option("--alarms/--no-alarms", help="Say when something has changed.", rich_help_panel=MODEL),
+        typer.Option("--alarms/--no-alarms", help="Raise alarms when something has changed.", rich_help_panel=MODEL),
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=NAMED),
+        typer.Option(
+            help="Kernel, such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=NAMED
+        ),
     ] = None,
     inducing: Annotated[
-        int | None, typer.Option(help="Most inducing points.", show_default="40", rich_help_panel=NAMED)
+        int | None, typer.Option(help="Largest number of inducing points.", show_default="40", rich_help_panel=NAMED)
     ] = None,
     window: Annotated[
-        int | None, typer.Option(help="Rows that a model remembers.", show_default="300", rich_help_panel=NAMED)
+        int | None, typer.Option(help="Rows in the window of the model.", show_default="300", rich_help_panel=NAMED)
     ] = None,
     half_life: Annotated[
         str | None,
         typer.Option(
-            help="Time (7d, 36h) or rows until a sample counts half.", show_default="by --window", rich_help_panel=NAMED
+            help="Time (7d, 36h) or number of rows after which a row counts half.",
+            show_default="by --window",
+            rich_help_panel=NAMED,
         ),
     ] = None,
     warmup: Annotated[
-        int | None, typer.Option(help="Rows to start on; 0 starts cold.", show_default="100", rich_help_panel=NAMED)
+        int | None,
+        typer.Option(
+            help="First rows, from which the model takes its starting values; 0: none.",
+            show_default="100",
+            rich_help_panel=NAMED,
+        ),
     ] = None,
     missing: Annotated[
         str | None,
         typer.Option(
-            help="Blank inputs: carry on with them filled in, skip or refuse the row.",
+            help="What to do with a blank input: carry (fill it in), skip (do not learn the row) or refuse.",
             show_default="carry",
             rich_help_panel=INPUTS,
         ),
     ] = None,
     malformed: Malformed = None,
     standardise: Annotated[
-        bool | None, typer.Option("--standardise/--no-standardise", help="Units that adapt.", rich_help_panel=NAMED)
+        bool | None,
+        typer.Option("--standardise/--no-standardise", help="Scale inputs and targets.", rich_help_panel=NAMED),
     ] = None,
     calibrate: Annotated[
         bool | None,
         typer.Option(
-            "--calibrate/--no-calibrate", help="Stretch intervals until they hold their share.", rich_help_panel=NAMED
+            "--calibrate/--no-calibrate",
+            help="Adapt the width of intervals to their share of targets.",
+            rich_help_panel=NAMED,
         ),
     ] = None,
     time_format: TimeFormat = None,
@@ -143,27 +143,27 @@ def run(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Predictions: .csv or .parquet; - for standard output.", callback=_output_file, rich_help_panel=FILES
+            help="Predictions: .csv or .parquet; - for standard output.", callback=output_file, rich_help_panel=FILES
         ),
     ] = None,
     plot: Picture = None,
     importance: Annotated[
         Path | None,
         typer.Option(
-            help="Picture of the importance of each input over time.", callback=picture, rich_help_panel=FILES
+            help="Picture of the importance of each input over time, to write.", callback=picture, rich_help_panel=FILES
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             help="Resume from this file if it is there, and keep it up to date.",
-            callback=_in_a_folder,
+            callback=in_a_folder,
             rich_help_panel=FILES,
         ),
     ] = None,
     frozen: Annotated[
         bool,
-        typer.Option("--frozen", help="Predict by the checkpoint, and learn nothing.", rich_help_panel=FILES),
+        typer.Option("--frozen", help="Predict from the checkpoint and learn nothing.", rich_help_panel=FILES),
     ] = False,
     every: Annotated[
         int | None,
@@ -172,7 +172,8 @@ def run(
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with the same settings; options win.", rich_help_panel=FILES)
+        Path | None,
+        typer.Option(help="TOML file with settings; options on the command line win.", rich_help_panel=FILES),
     ] = None,
     summary: Annotated[
         bool, typer.Option("--summary/--no-summary", help="Print the table of scores.", rich_help_panel=FILES)

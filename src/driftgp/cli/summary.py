@@ -39,10 +39,10 @@ ALARMS_SHOWN = 5
 
 
 class Summary:
-    """What is said at the end of a run."""
+    """The summary at the end of a run."""
 
     def __init__(self, run: Run, seconds: float) -> None:
-        """Take the run, and how long it took."""
+        """Take the run, and its duration."""
         from driftgp.runs.warnings import warnings_of
 
         assert run.monitor is not None  # noqa: S101
@@ -107,7 +107,7 @@ class Summary:
     # ---- for people --------------------------------------------------------------------------------------------------
 
     def remark(self) -> None:
-        """Say it in a line on standard error, where predictions are on standard output; and the warnings."""
+        """Print one line and the warnings on standard error, where predictions go to standard output."""
         console.remark(f"RMSE {figure(self.total['rmse'])}, coverage {self.total['coverage']:.1%}; {self.pace}")
         for warning in self.warnings:
             console.remark(f"Warning: {warning}")
@@ -160,10 +160,9 @@ class Summary:
         from driftgp.runs import words
 
         total, unit = self.total, f" {self.run.facts.written.unit}" if self.run.facts.written.unit else ""
-        intervals = (
-            f"{total['coverage']:.1%} of the targets lie in their {self.settings.level:.0%} interval; "
-            f"mean width {figure(total['width'])}{unit}"
-        )
+        intervals = f"{total['coverage']:.1%} of the targets lie in their {self.settings.level:.0%} interval"
+        if not math.isnan(total["width"]):
+            intervals += f"; mean width {figure(total['width'])}{unit} without the first 10 rows"
         notes = [("Intervals", intervals if total["scored"] else "–"), *words.coverage(self.monitor)]
         notes += [("Rows", self._rows()), *words.inputs(self.run)]
         lists = (("Read", words.read(self.run)), ("Left out", self.run.facts.written.left_out))

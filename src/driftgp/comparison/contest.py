@@ -16,6 +16,7 @@ from driftgp.defaults import Effort, Support
 from driftgp.evaluate import coverage, crps
 from driftgp.online import Online
 from driftgp.predictions import Prediction
+from driftgp.progress import Progress
 from driftgp.season import DAY, usual_step
 from driftgp.stream.base import Base
 from driftgp.stream.monitor import Monitor, Watched
@@ -37,6 +38,7 @@ def backtest(
     season: int | None = None,
     refit: int = REFIT,
     report: Report | None = None,
+    progress: bool = False,
     target: str | None = None,
     time: str | None = None,
     features: Iterable[str] | None = None,
@@ -50,7 +52,7 @@ def backtest(
     support: Support = "auto",
     base: Base = None,
 ) -> Backtest:
-    """Compare the default model with what people use now, each row predicted before its label is known.
+    """Compare the default model with common methods; each row is predicted before its label is known.
 
     All methods have the same inputs, those that `Online` with these settings gives its model, and are scored on the
     same rows. The default model is `Online` from the first row on. Methods whose library is not installed are left out,
@@ -83,7 +85,8 @@ def backtest(
             so on, by the dates of the rows; without dates that forecast is left out.
         refit: rows from one fit to the next, for methods that learn in batches.
         report: called with the name of each method that is done.
-        target: as in `Online`, and so are all that follow.
+        progress: show on standard error how many methods are done.
+        target: name of the column to predict; this argument and all below are those of `Online`.
         time: name of the column of times.
         features: columns that are known with their row.
         known: columns that are known ahead of time.
@@ -91,9 +94,9 @@ def backtest(
         lags: past targets that are inputs.
         calendar: cycles of the calendar that are inputs.
         holidays: dates, or the code of a country.
-        horizon: rows from a forecast to the last row whose target is known.
+        horizon: how many rows after the last known target the predicted row is.
         effort: of the default model.
-        support: of its targets.
+        support: range of the targets.
         base: column, or index of the input, that holds a forecast of the target from elsewhere. All methods have it as
             an input, and it has a line of its own.
     """
@@ -130,13 +133,15 @@ def backtest(
     if base is not None:
         names = [*names[:1], BASE, *names[1:]]
     said, lines = {}, []
-    for name in names:
-        ALL[name].prepare()
-        began = clock.process_time()
-        said[name] = ALL[name].run(trial)
-        lines.append(_line(trial, name, said[name], said[OURS], clock.process_time() - began))
-        if report is not None:
-            report(name)
+    with Progress(len(names), "methods", shown=progress) as shown:
+        for name in names:
+            ALL[name].prepare()
+            began = clock.process_time()
+            said[name] = ALL[name].run(trial)
+            lines.append(_line(trial, name, said[name], said[OURS], clock.process_time() - began))
+            shown.to(len(lines))
+            if report is not None:
+                report(name)
     errors = {name: trial.scored - forecasts.mean for name, forecasts in said.items()}
     lines.sort(key=lambda line: line.rmse)
     laws = {name: forecasts.law for name, forecasts in said.items() if forecasts.law is not None}
@@ -168,7 +173,7 @@ def _first_scored(warmup: int, y: np.ndarray, horizon: int) -> int:
         )
     if first < warmup:
         warnings.warn(
-            f"warmup is {first} rows, half of the {len(y)} that there are, and not {warmup}", UserWarning, stacklevel=3
+            f"warmup is {first} rows, not {warmup}: half of the {len(y)} rows are scored", UserWarning, stacklevel=3
         )
     return first
 

@@ -26,7 +26,7 @@ def lightgbm(trial: Trial) -> Forecasts:
 
 
 def _refitted(trial: Trial, X: np.ndarray, make: Any) -> Forecasts:
-    """Predictions of a batch learner that is fitted again every so many rows; 0 until there are labels."""
+    """Predictions of a batch learner that is fitted again after a number of rows; 0 until there are labels."""
     mean = np.zeros(trial.rows)
     for row in range(trial.warmup, trial.rows, trial.refit):
         known, block = trial.known_before(row), slice(row, row + trial.refit)

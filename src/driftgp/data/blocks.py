@@ -1,27 +1,26 @@
 """Rows of a table as blocks of columns: numbers, text and times. A bad cell is named by file, line and column."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from datetime import timedelta, timezone
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from driftgp.data.ahead import Ahead
-from driftgp.data.cells import Times, as_numbers, as_spans, as_times
-from driftgp.data.deciding import every_row
-from driftgp.data.numbers import BLANK, Decimal
-from driftgp.data.rows import Row, Rows
+from driftgp.data.cells import Times, are_blank, as_numbers, as_spans, as_times, columns_of
+from driftgp.data.numbers import Decimal
+from driftgp.data.rows import Row, Rows, Taken
 from driftgp.data.written import Kind, Written, most_are_numbers
+from driftgp.extras import needs
 from driftgp.frames import Column, Table
+
+with needs("reading tables", extra="cli"):
+    import polars as pl
 
 _DAY = 86_400_000_000  # microseconds
 _AT_ONCE = 1 << 16  # rows whose order is looked at in one go
 _FILLED = "(blanks are refused: see the setting missing)"
 _SKIP = "or leave such rows out with --malformed skip"
-
-Complain = Callable[[str], None]
 
 
 class Block(NamedTuple):
@@ -50,55 +49,6 @@ class Block(NamedTuple):
         return cls(Table(columns, single=False), lines, cells, offsets)
 
 
-class Source(Iterator[Row]):
-    """Rows that one can look ahead in; malformed ones are refused when their turn comes, or passed over.
-
-    Args:
-        rows: from the beginning.
-        skip: pass over malformed rows, rather than stop at the first one.
-        complain: called with a line about each of those.
-    """
-
-    def __init__(self, rows: Rows, *, skip: bool = False, complain: Complain | None = None) -> None:
-        """Begin with the first row."""
-        self.rows, self.skip, self._complain = rows, skip, complain or (lambda _: None)
-        self.left_out = 0  # rows that were passed over
-        self._ahead = Ahead(self._readable())
-
-    def look(self, count: int) -> list[Row]:
-        """The next rows, which stay where they are; refuses a table without any."""
-        found = self._ahead.look(count)
-        if not found:
-            next(self._ahead, None)  # raises what is wrong with the first row, if anything is
-            raise ValueError(f"{self.rows.place} has a header and no rows: there is nothing to predict")
-        return found
-
-    def __next__(self) -> Row:
-        return next(self._ahead)
-
-    def _readable(self) -> Iterator[Row]:
-        return self.rows if not self.skip else _Readable(self)
-
-    def pass_over(self, error: ValueError) -> None:
-        """Leave a row out."""
-        self.left_out += 1
-        self._complain(f"left out: {error}")
-
-
-class _Readable(Iterator[Row]):
-    """The rows that can be split into cells."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def __next__(self) -> Row:
-        while True:
-            try:
-                return next(self.source.rows)
-            except ValueError as error:
-                self.source.pass_over(error)
-
-
 class Reader:
     """Blocks of a table, from its first row on.
 
@@ -107,20 +57,17 @@ class Reader:
         kinds: what each column holds, as far as is known by now.
     """
 
-    def __init__(
-        self, source: Source, written: Written, *, key: str | None = None, filled: Collection[str] = ()
-    ) -> None:
+    def __init__(self, rows: Rows, written: Written, *, key: str | None = None, filled: Collection[str] = ()) -> None:
         """Take the rows and how they are written.
 
         Args:
-            source: the rows. Columns that they have not are passed over.
+            rows: of the table. Columns that they have not are passed over.
             written: how each column is written.
             key: name of the column of keys, none of which may be blank.
             filled: columns of which no cell may be blank.
         """
-        self.source, self._rows, self.written, self._key, self._filled = source, source.rows, written, key, filled
+        self._rows, self.written, self._key, self._filled = rows, written, key, filled
         self.kinds: dict[str, Kind] = dict(written.kinds)
-        rows = self._rows
         self._places = {name: rows.header.index(name) for name in self.kinds if name in rows.header}
         self._time = [rows.index(name) for name in written.time]
         self._digest = hashlib.blake2b(digest_size=16)
@@ -137,25 +84,25 @@ class Reader:
 
     def block(self, most: int) -> tuple[Block | None, ValueError | None]:
         """The next rows, None if there are no more; and what is wrong with the row after them, if anything is."""
-        rows, fault = self._take(most)
-        while rows:
-            block, bad = self._parsed(rows)
+        taken = self._rows.take(most)
+        while taken.lines:
+            block, bad = self._parsed(taken)
             if not bad:
-                self._digest.update(
-                    "".join("\x1f".join(row.cells) + "\n" for row in rows).encode("utf-8", "surrogatepass")
-                )
-                self.read += len(rows)
-                return block, fault
-            if not self.source.skip:
-                first = min(bad)
-                rows, fault = rows[:first], bad[first]
-                continue
-            for place in sorted(bad):
-                self.source.pass_over(bad[place])
-            rows = [row for place, row in enumerate(rows) if place not in bad]
-            if not rows:
-                rows, fault = self._take(most)
-        return None, fault
+                cells = "\n".join(map("\x1f".join, taken.cells)) + "\n"
+                self._digest.update(cells.encode("utf-8", "surrogatepass"))
+                self.read += len(taken.lines)
+                return block, taken.fault
+            taken = self._good(taken, bad) or self._rows.take(most)
+        return None, taken.fault
+
+    def _good(self, taken: Taken, bad: dict[int, ValueError]) -> Taken | None:
+        """The rows before the first bad one; or all good ones, where malformed rows are left out, if there is one."""
+        first = min(bad)
+        if self._rows.complain is None:
+            return Taken(taken.lines[:first], taken.cells[:first], bad[first])
+        for place in sorted(bad):
+            self._rows.pass_over(bad[place])
+        return _without(taken, bad) if len(bad) < len(taken.lines) else None
 
     def blocks(self, size: int) -> Iterator[Block]:
         """All blocks from here on."""
@@ -168,73 +115,64 @@ class Reader:
                 return
         raise fault
 
-    def _take(self, most: int) -> tuple[list[Row], ValueError | None]:
-        rows: list[Row] = []
-        try:
-            rows.extend(islice(self.source, most))
-        except ValueError as error:
-            return rows, error
-        return rows, None
-
-    def sample(self, rows: list[Row]) -> Block | None:
+    def sample(self, rows: Sequence[Row]) -> Block | None:
         """Rows as a block, without those that are malformed, of which no notice is taken; None if none is left."""
         kinds = dict(self.kinds)
-        while rows:
-            block, bad = self._parsed(rows)
+        taken = Taken([row.line for row in rows], [row.cells for row in rows])
+        while taken.lines:
+            block, bad = self._parsed(taken)
             if not bad:
                 self.kinds = kinds
                 return block
-            rows = [row for place, row in enumerate(rows) if place not in bad]
+            taken = _without(taken, bad)
         return None
 
     # ---- columns -----------------------------------------------------------------------------------------------------
 
-    def _parsed(self, rows: list[Row]) -> tuple[Block, dict[int, ValueError]]:
+    def _parsed(self, taken: Taken) -> tuple[Block, dict[int, ValueError]]:
         """Rows as columns, and what is wrong with some of them."""
         bad: dict[int, ValueError] = {}
-        by_column = list(zip(*(row.cells for row in rows), strict=True))
+        cells = columns_of(taken.cells)
+        lines = np.array(taken.lines, np.int64)
 
         def refuse(which: np.ndarray, place: int, expected: str) -> None:
             for i in np.flatnonzero(which).tolist():
-                bad.setdefault(i, self._rows.fault(rows[i], place, expected))
+                bad.setdefault(i, self._rows.fault(Row(taken.lines[i], taken.cells[i]), place, expected))
 
         columns: dict[str, Column] = {}
-        offsets = np.full(len(rows), np.nan)
+        offsets, texts = np.full(len(lines), np.nan), []
         if self._time:
-            columns[self.written.time[0]], offsets = self._times(by_column, refuse)
+            columns[self.written.time[0]], offsets = self._times(cells, refuse)
+            texts = cells[self._time[0]].to_list()
         for name, place in self._places.items():
-            columns[name] = self._column(name, list(by_column[place]), place, refuse)
-        cells = [cell.strip() for cell in by_column[self._time[0]]] if self._time else []
-        lines = np.array([row.line for row in rows], np.int64)
-        return Block(Table(columns, single=False), lines, cells, offsets), bad
+            columns[name] = self._column(name, cells[place], place, refuse)
+        return Block(Table(columns, single=False), lines, texts, offsets), bad
 
-    def _column(self, name: str, cells: list[str], place: int, refuse: Callable[..., None]) -> Column:
+    def _column(self, name: str, cells: pl.Series, place: int, refuse: Callable[..., None]) -> Column:
         kind = self.kinds[name]
         if kind == "open":
             kind = self._decided(name, cells)
         if kind == "text":
-            column = Column(name, "text", [cell.strip() for cell in cells])
             if name == self._key or name in self._filled:
-                blank = np.array([value.casefold() in BLANK for value in column.values])
                 what = "a key, which says whose row it is" if name == self._key else f"a text {_FILLED}"
-                refuse(blank, place, what)
-            return column
+                refuse(are_blank(cells), place, what)
+            return Column(name, "text", cells.to_list())
         values, wrong = as_numbers(cells, self.written.decimal)
         refuse(wrong, place, _a_number(self.written.decimal))
         if name in self._filled:
             refuse(np.isnan(values) & ~wrong, place, f"a number {_FILLED}")
         return Column(name, "numbers", values)
 
-    def _decided(self, name: str, cells: list[str]) -> Kind:
+    def _decided(self, name: str, cells: pl.Series) -> Kind:
         """What a column holds that had no cell so far."""
-        numbers = most_are_numbers(cells, self.written.decimal)
+        numbers = most_are_numbers(cells.to_list(), self.written.decimal)
         if numbers is not None:
             self.kinds[name] = "number" if numbers else "text"
         return "number" if numbers is None else self.kinds[name]
 
-    def _times(self, by_column: list[tuple[str, ...]], refuse: Callable[..., None]) -> tuple[Column, np.ndarray]:
+    def _times(self, cells: list[pl.Series], refuse: Callable[..., None]) -> tuple[Column, np.ndarray]:
         written, place = self.written, self._time[0]
-        times = as_times(list(by_column[place]), written.form, written.decimal)
+        times = as_times(cells[place], written.form, written.decimal)
         refuse(times.bad, place, self._a_time())
         other = ~times.bad & (times.dated != written.dated)
         if other.any():
@@ -245,14 +183,14 @@ class Reader:
             mixed = times.dated & (np.isnan(times.offset) == written.zoned)
             refuse(mixed, place, f"a time with {has}, as the first row has; correct it, {_SKIP}")
         if len(self._time) == 2:
-            times = self._with_hours(times, list(by_column[self._time[1]]), refuse)
+            times = self._with_hours(times, cells[self._time[1]], refuse)
         name = written.time[0]
         if not written.dated:
             return Column(name, "numbers", times.at), times.offset
         wall = times.wall if written.zoned else None
         return Column(name, "times", times.at, zoned=written.zoned, wall=wall), times.offset
 
-    def _with_hours(self, times: Times, cells: list[str], refuse: Callable[..., None]) -> Times:
+    def _with_hours(self, times: Times, cells: pl.Series, refuse: Callable[..., None]) -> Times:
         """Times with the hours that another column adds to them."""
         spans, wrong = as_spans(cells)
         refuse(wrong | ~times.dated, self._time[1], "hours to add to a date, such as 13 or 13:00")
@@ -262,6 +200,11 @@ class Reader:
         form = self.written.form
         written = "a date such as 2020-01-31 13:00, or a number" if form is None else f"a date, {form}"
         return f"{written}; say how dates are written with --time-format, {_SKIP}"
+
+
+def _without(taken: Taken, bad: Container[int]) -> Taken:
+    good = [place for place in range(len(taken.lines)) if place not in bad]
+    return Taken([taken.lines[i] for i in good], [taken.cells[i] for i in good], taken.fault)
 
 
 def _a_number(decimal: Decimal) -> str:
@@ -323,26 +266,17 @@ def order_of(rows: Rows, written: Written, key: str | None) -> Order:
     whose = None if key is None else rows.index(key)
     last: dict[str, float] = {}
     count = back = 0
-    some: list[Row] = []
-
-    def look() -> None:
-        nonlocal count, back
-        at = as_times([row.cells[places[0]] for row in some], written.form, written.decimal).at
+    for taken in rows.every(_AT_ONCE):
+        cells = columns_of(taken.cells)
+        at = as_times(cells[places[0]], written.form, written.decimal).at
         if len(places) == 2:
-            at = at + as_spans([row.cells[places[1]] for row in some])[0]
-        keys = [""] * len(some) if whose is None else [row.cells[whose].strip() for row in some]
+            at = at + as_spans(cells[places[1]])[0]
+        keys = [""] * len(at) if whose is None else cells[whose].to_list()
         for name, time in zip(keys, at.tolist(), strict=True):
             if time == time:
                 back += time < last.get(name, time)
                 last[name] = time
-        count += len(some)
-        some.clear()
-
-    for row in every_row(rows):
-        some.append(row)
-        if len(some) == _AT_ONCE:
-            look()
-    look()
+        count += len(at)
     return Order(count, back, len(last))
 
 

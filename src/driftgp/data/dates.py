@@ -147,7 +147,7 @@ def as_date(text: str) -> date:
     try:
         return date.fromisoformat(text.strip())
     except ValueError as error:
-        raise ValueError(f"{text!r} is no day: expected one such as 2020-01-31") from error
+        raise ValueError(f"{text!r} is not a date: expected one such as 2020-01-31") from error
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------

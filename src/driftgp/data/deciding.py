@@ -46,9 +46,9 @@ def _mark(cell: str, delimiter: str) -> str | None:
 
 def _first_mark(rows: Rows, columns: Sequence[int]) -> Iterator[str]:
     """The first mark in the whole file that decides, if there is one."""
-    for row in every_row(rows):
-        for column in columns:
-            mark = _mark(row.cells[column], rows.delimiter)
+    for taken in rows.every():
+        for cell in dict.fromkeys(row[column] for row in taken.cells for column in columns):
+            mark = _mark(cell, rows.delimiter)
             if mark in ("point", "comma"):
                 yield mark
                 return
@@ -60,10 +60,7 @@ def decide_order(rows: Rows, first: Iterable[Row], column: int) -> tuple[str | N
     for row in first:
         orders.see(row.line, row.cells[column])
     if len(orders.possible) > 1 and orders.matters:
-        for row in every_row(rows):
-            orders.see(row.line, row.cells[column])
-            if len(orders.possible) < 2:
-                break
+        _see_all(rows, column, orders)
     name = rows.header[column]
     if not orders.possible:
         raise ValueError(_contradiction(rows, name, orders))
@@ -76,18 +73,13 @@ def decide_order(rows: Rows, first: Iterable[Row], column: int) -> tuple[str | N
     return order, f"dates of {name!r} are {order}, as {cell!r} in line {line} shows"
 
 
-def every_row(rows: Rows) -> Iterator[Row]:
-    """All rows of a file that can be read twice, but for malformed ones; none of a stream that cannot."""
-    if rows.again is None:
-        return
-    with rows.again() as others:
-        while True:
-            try:
-                yield next(others)
-            except StopIteration:
+def _see_all(rows: Rows, column: int, orders: Orders) -> None:
+    """Have a whole file say in which order its dates are, as far as need be."""
+    for taken in rows.every():
+        for line, cells in zip(taken.lines, taken.cells, strict=True):
+            orders.see(line, cells[column])
+            if len(orders.possible) < 2:
                 return
-            except ValueError:  # which is refused, or left out, when it is its turn
-                continue
 
 
 def _contradiction(rows: Rows, name: str, orders: Orders) -> str:

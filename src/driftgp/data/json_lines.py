@@ -7,90 +7,69 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from driftgp.data.ahead import Ahead
-
-Cells = tuple[int, tuple[str, ...]]  # of a row, with its line
+from driftgp.data.text import Item, Text
 
 
-def json_rows(place: str, lines: Ahead[str], count: int) -> tuple[tuple[str, ...], Iterator[Cells]]:
+def json_items(text: Text, count: int) -> tuple[tuple[str, ...], Iterator[Item]]:
     """The header, which has the keys of the first objects, and the rows; a key that is missing is a blank cell."""
-    first = next((line for line in lines.look(count) if line.strip()), "")
-    source = _Listed(place, lines) if first.lstrip().startswith("[") else _Lined(place, lines)
-    keys = dict.fromkeys(chain.from_iterable(source.peek(count)))
-    if not keys:
+    place, lines = text.place, text.look(count)
+    first = next((line for line in lines if line.strip()), "")
+    if first.lstrip().startswith("["):
+        values = _parsed("".join(text.lines()), f"{place} cannot be read as JSON")
+        if isinstance(values, ValueError):
+            raise values
+        objects: Iterator[tuple[int, str, Any]] = ((i, f"object {i}", value) for i, value in enumerate(values, 1))
+        parsed = values[:count]
+    else:
+        objects, parsed = _lined(text), [_parsed(line, "") for line in lines]
+    header = tuple(dict.fromkeys(chain.from_iterable(value for value in parsed if isinstance(value, dict))))
+    if not header:
         found = "has no object in its first lines" if first else "is empty"
         raise ValueError(
             f'{place} {found}: expected one JSON object per line, such as {{"t": 0, "y": 1.5}}, or one list of them'
         )
-    source.header = tuple(keys)
-    return source.header, source
+    return header, ((line, _row(f"{place}, {where}", header, value)) for line, where, value in objects)
 
 
-class _Lined(Iterator[Cells]):
-    """Rows of a stream of lines, each of which is an object."""
-
-    def __init__(self, place: str, lines: Ahead[str]) -> None:
-        self.place, self.lines = place, lines
-        self.header: tuple[str, ...] = ()
-
-    def peek(self, count: int) -> list[dict[str, Any]]:
-        """The first objects, which stay where they are; those that are none are refused when it is their turn."""
-        parsed = []
-        for line in self.lines.look(count):
-            try:
-                value = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(value, dict):
-                parsed.append(value)
-        return parsed
-
-    def __next__(self) -> Cells:
-        while not (line := next(self.lines)).strip():
-            pass
-        number = self.lines.given
-        try:  # numbers stay as they are written
-            value = json.loads(line, parse_float=str, parse_int=str)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{self.place}, line {number} cannot be read as a JSON object: {error}") from error
-        return self._row(f"line {number}", number, value)
-
-    def _row(self, where: str, number: int, value: Any) -> Cells:
-        if not isinstance(value, dict):
-            raise ValueError(
-                f"{self.place}, {where} is no JSON object: expected one per line, with the columns as keys"
-            )
-        new = [key for key in value if key not in self.header]
-        if new:
-            raise ValueError(
-                f"{self.place}, {where} has the key {new[0]!r}, which the first objects have not: they have "
-                f"{', '.join(self.header)}"
-            )
-        return number, tuple(self._cell(where, key, value.get(key)) for key in self.header)
-
-    def _cell(self, where: str, key: str, value: Any) -> str:
-        if isinstance(value, (dict, list)):
-            raise ValueError(f"{self.place}, {where}, column {key!r} holds a list or an object: expected a plain value")
-        return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-class _Listed(_Lined):
-    """Rows of one list of objects, which is read as a whole."""
-
-    def __init__(self, place: str, lines: Ahead[str]) -> None:
-        super().__init__(place, lines)
+def _lined(text: Text) -> Iterator[tuple[int, str, Any]]:
+    """The object of each line, with its number and its place; an error where there is none."""
+    while True:
         try:
-            values = json.loads("".join(lines), parse_float=str, parse_int=str)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{place} cannot be read as JSON: {error}") from error
-        self.values, self.number = values, 0
+            for line in text.lines():
+                text.line += 1
+                if line.strip():
+                    where = f"line {text.line}"
+                    yield text.line, where, _parsed(line, f"{text.place}, {where} cannot be read as a JSON object")
+            return
+        except ValueError as error:
+            text.line = text.there
+            yield text.line, "", error
 
-    def peek(self, count: int) -> list[dict[str, Any]]:
-        """The first objects."""
-        return [value for value in self.values[:count] if isinstance(value, dict)]
 
-    def __next__(self) -> Cells:
-        if self.number == len(self.values):
-            raise StopIteration
-        self.number += 1
-        return self._row(f"object {self.number}", self.number, self.values[self.number - 1])
+def _parsed(text: str, otherwise: str) -> Any:
+    """What JSON says, with numbers as they are written; an error where it is none."""
+    try:
+        return json.loads(text, parse_float=str, parse_int=str)
+    except (ValueError, RecursionError) as error:
+        return ValueError(f"{otherwise}: {error}")
+
+
+def _row(where: str, header: tuple[str, ...], value: Any) -> list[str] | ValueError:
+    """The cells of an object, or what is wrong with it."""
+    if isinstance(value, ValueError):
+        return value
+    if not isinstance(value, dict):
+        return ValueError(f"{where} is no JSON object: expected one per line, with the columns as keys")
+    new = [key for key in value if key not in header]
+    if new:
+        return ValueError(
+            f"{where} has the key {new[0]!r}, which the first objects have not: they have {', '.join(header)}"
+        )
+    nested = [key for key in header if isinstance(value.get(key), (dict, list))]
+    if nested:
+        return ValueError(f"{where}, column {nested[0]!r} holds a list or an object: expected a plain value")
+    return [_cell(value.get(key)) for key in header]
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -6,12 +6,10 @@ from which the whole is made, in one step, at the end; the journal stays as long
 
 from __future__ import annotations
 
-import csv
 import io
-import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -19,12 +17,14 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftgp.data.dates import as_moment
-from driftgp.data.rows import csv_rows
-from driftgp.data.stream import Floats
+from driftgp.data.cells import as_times
 from driftgp.extras import needs
 from driftgp.files import write_atomically
 
+with needs("files of predictions", extra="cli"):
+    import polars as pl
+
+Floats = NDArray[np.float64]
 NUMBERS = ("mean", "std", "low", "high", "actual")
 _OURS = ("line", *NUMBERS, "flags")
 
@@ -61,16 +61,14 @@ class Journal:
         else:
             self._stream = _cut(path, resume_at)
         if not resume_at:
-            self._write([header.names])
+            self._write(pl.DataFrame(schema=_schema(header)), include_header=True)
 
     def write(self, answers: Any) -> None:
         """Write the answers of a run: columns of one length."""
-        self._write(zip(*_cells(self.header, answers), strict=True))
+        self._write(_frame(self.header, answers))
 
-    def _write(self, rows: Iterable[Sequence[str]]) -> None:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        self._stream.write(text.getvalue().encode())
+    def _write(self, rows: pl.DataFrame, *, include_header: bool = False) -> None:
+        self._stream.write(rows.write_csv(include_header=include_header).encode())
         if self._stream is sys.stdout.buffer:
             self._stream.flush()
 
@@ -101,15 +99,19 @@ def _cut(path: Path, length: int) -> IO[bytes]:
     return stream
 
 
-def _cells(header: Header, answers: Any) -> list[Sequence[str]]:
-    """Each column as text."""
-    columns: list[Sequence[str]] = [list(map(str, answers.lines.tolist()))]
-    columns += [answers.times] if header.time is not None else []
-    columns += [answers.keys] if header.key is not None else []
-    for name in NUMBERS:
-        values = np.asarray(getattr(answers, name), np.float64).tolist()
-        columns.append(["" if value != value else repr(value) for value in values])
-    return [*columns, answers.flags]
+def _schema(header: Header) -> dict[str, Any]:
+    """What each column holds."""
+    kinds: dict[str, Any] = {"line": pl.Int64(), **dict.fromkeys(NUMBERS, pl.Float64())}
+    return {name: kinds.get(name, pl.String()) for name in header.names}
+
+
+def _frame(header: Header, answers: Any) -> pl.DataFrame:
+    """Answers as columns; what is not there is null."""
+    texts = [answers.times] * (header.time is not None) + [answers.keys] * (header.key is not None)
+    numbers = [np.asarray(getattr(answers, name), np.float64) for name in NUMBERS]
+    columns = zip(header.names, (answers.lines, *texts, *numbers, answers.flags), strict=True)
+    frame = pl.DataFrame(dict(columns), schema=_schema(header))
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None), pl.col(pl.String).replace("", None))
 
 
 def journal_of(output: Path) -> Path:
@@ -119,12 +121,8 @@ def journal_of(output: Path) -> Path:
 
 def make_parquet(output: Path) -> None:
     """Make a Parquet file of its journal."""
-    with needs("writing Parquet files", extra="cli"):
-        import polars as pl
-
-    kinds = {"line": pl.Int64(), **dict.fromkeys(NUMBERS, pl.Float64())}
     table = pl.read_csv(journal_of(output), infer_schema=False)
-    table = table.with_columns(pl.col(name).cast(kinds[name]) for name in table.columns if name in kinds)
+    table = table.with_columns(pl.col("line").cast(pl.Int64), pl.col(NUMBERS).cast(pl.Float64))
     data = io.BytesIO()
     table.with_columns(pl.col("flags").fill_null("")).write_parquet(data)
     write_atomically(output, data.getvalue())
@@ -153,35 +151,29 @@ class Predictions:
 
 def read_predictions(journal: Path, header: Header) -> Predictions:
     """Read what a journal has written."""
-    with journal.open("rb") as stream:
-        rows = csv_rows(str(journal), stream, delimiter=",", encoding="utf-8")
-        cells = list(zip(*(row.cells for row in rows), strict=True)) or [()] * len(rows.header)
-    return _predictions(header, cells)
+    return _predictions(header, pl.read_csv(journal, schema=_schema(header)))
 
 
 def from_answers(header: Header, answers: Sequence[Any]) -> Predictions:
     """What a journal of these answers, block by block, would be read as."""
-    blocks = [_cells(header, block) for block in answers]
-    cells = [tuple(cell for block in blocks for cell in block[place]) for place in range(len(header.names))]
-    return _predictions(header, cells)
+    return _predictions(header, pl.concat([_frame(header, block) for block in answers]))
 
 
-def _predictions(header: Header, cells: Sequence[tuple[str, ...]]) -> Predictions:
-    first = len(header.names) - len(NUMBERS) - 1
-    numbers = [np.array([float(cell) if cell else math.nan for cell in column]) for column in cells[first:-1]]
-    lines = cells[0]
-    key = np.array(cells[first - 1] if header.key is not None else [""] * len(lines), dtype=np.str_)
-    alarm = np.array([any(flag.startswith("alarm") for flag in flags.split()) for flags in cells[-1]], dtype=np.bool_)
-    mean, _, low, high, actual = numbers
-    times = cells[1] if header.time is not None else ()
-    return Predictions(_axis(lines, times), key, mean, low, high, actual, alarm)
+def _predictions(header: Header, frame: pl.DataFrame) -> Predictions:
+    texts = frame.select(pl.col(pl.String).fill_null("")).get_columns()
+    key = texts[-2].to_list() if header.key is not None else [""] * len(frame)
+    alarm = texts[-1].str.contains(r"(^|\s)alarm").to_numpy()
+    at = frame["line"] if header.time is None else texts[0]
+    mean, low, high, actual = (
+        frame[name].fill_null(np.nan).to_numpy(writable=True) for name in ("mean", "low", "high", "actual")
+    )
+    lines = frame["line"].cast(pl.Float64).to_numpy()
+    return Predictions(_axis(lines, at), np.array(key, np.str_), mean, low, high, actual, alarm)
 
 
-def _axis(lines: Sequence[str], times: Sequence[str]) -> NDArray[Any]:
+def _axis(lines: Floats, cells: pl.Series) -> NDArray[Any]:
     """The times as dates if they all are, as numbers if they all are; else the lines."""
-    moments = [as_moment(cell) for cell in times]
-    if moments and all(moment is not None and moment.clock is not None for moment in moments):
-        return np.array([moment.clock for moment in moments if moment is not None], dtype="datetime64[us]")
-    if moments and all(moment is not None for moment in moments):
-        return np.array([moment.at for moment in moments if moment is not None])
-    return np.array([int(line) for line in lines], dtype=np.float64)
+    times = None if cells.dtype != pl.String or cells.is_empty() else as_times(cells, None)
+    if times is None or times.bad.any() or times.dated.any() != times.dated.all():
+        return lines
+    return times.wall.astype(np.int64).view("datetime64[us]") if times.dated.all() else times.at

@@ -1,9 +1,7 @@
-"""Rows of a table one at a time, as they are needed or as they arrive; a bad cell is named by line and column."""
+"""Rows of a table in blocks, as they are needed or as they arrive; a bad cell is named by line and column."""
 
 from __future__ import annotations
 
-import codecs
-import csv
 import difflib
 import gzip
 import math
@@ -13,14 +11,14 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypedDict, cast
+from typing import IO, NamedTuple, TypedDict, cast
 
 from driftgp.data import layout
-from driftgp.data.ahead import Ahead
 from driftgp.data.layout import DELIMITERS, Head
+from driftgp.data.text import Item, Text, csv_items, start_of
 
-LONGEST_LINE = 1 << 24  # bytes: a longer line is no row of a table
 _COUNTED = 1 << 28  # bytes of an archive that are unpacked to count its rows
 _START = 1 << 16  # bytes by which an encoding is known
 _HEAD = 100  # lines of a file by which its layout is known
@@ -34,30 +32,43 @@ _OTHERS = {  # first bytes of files that are no text
     b"<": "a web page or XML: export the table as CSV",
 }
 
+Complain = Callable[[str], None]
+
 
 class Row(NamedTuple):
     """One row: the line of the file on which it begins (of a workbook or Parquet file, its row), and its cells."""
 
     line: int
-    cells: tuple[str, ...]
+    cells: Sequence[str]
+
+
+class Taken(NamedTuple):
+    """Rows as they stand, and what is wrong with the one after them, if anything is."""
+
+    lines: list[int]
+    cells: list[Sequence[str]]
+    fault: ValueError | None = None
 
 
 @dataclass
 class Rows:
     """A header and the rows under it, in one pass.
 
-    Asking for a row that is malformed raises a ValueError that names its place; the next one can still be asked for.
+    A row that is malformed stops the rows before it, and the next ones can still be asked for; or it is left out.
     """
 
     place: str
     header: tuple[str, ...]
-    source: Iterator[Row]
+    source: Iterator[Item]
     file: IO[bytes] | None = None  # to close in the end
     remarks: list[str] = field(default_factory=list)  # what a reader should know once the rows are read
     head: Head | None = None  # where the header was found
     notes: tuple[str, ...] = ()  # how the file is written, as far as that is not what one would expect
     delimiter: str = ","
     again: Callable[[], Rows] | None = None  # opens the same rows from the beginning, where that can be done
+    more: Callable[[], bool] | None = None  # of a live stream: whether the next row is there
+    complain: Complain | None = None  # called with a line about each malformed row, which is then left out
+    left_out: int = 0  # rows that were
 
     def __enter__(self) -> Rows:
         """Use the rows in a `with` statement, which closes their file."""
@@ -69,17 +80,56 @@ class Rows:
             self.file.close()
 
     def __iter__(self) -> Iterator[Row]:
-        """Rows from here on."""
-        return self
+        """Rows from here on, one by one."""
+        while (taken := self.take(1)).lines:
+            yield Row(taken.lines[0], tuple(taken.cells[0]))
+        if taken.fault is not None:
+            raise taken.fault
 
-    def __next__(self) -> Row:
-        """The next row; a comment that is no row is passed over."""
-        row = next(self.source)
-        while len(row.cells) != len(self.header):
-            if not row.cells[0].startswith("#"):
-                raise ValueError(f"{self.place}, line {row.line} has {self._ragged(len(row.cells))}")
-            row = next(self.source)
-        return row
+    def take(self, most: int) -> Taken:
+        """The next rows, as many as there are up to a number; of a live stream, those that have come."""
+        lines: list[int] = []
+        cells: list[Sequence[str]] = []
+        width = len(self.header)
+        for line, row in self.source:
+            fault: ValueError | None = None
+            if isinstance(row, ValueError):
+                fault = row
+            elif len(row) == width:
+                lines.append(line)
+                cells.append(row)
+            elif row and not row[0].startswith("#"):  # else it is blank, or a comment
+                fault = ValueError(f"{self.place}, line {line} has {self._ragged(len(row))}")
+            if fault is not None and self.complain is None:
+                return Taken(lines, cells, fault)
+            if fault is not None:
+                self.pass_over(fault)
+            if len(lines) >= most or (lines and self.more is not None and not self.more()):
+                break
+        return Taken(lines, cells)
+
+    def pass_over(self, error: ValueError) -> None:
+        """Leave a row out."""
+        self.left_out += 1
+        if self.complain is not None:
+            self.complain(f"left out: {error}")
+
+    def look(self, count: int) -> list[Row]:
+        """The next rows, which stay where they are; refuses a table without any."""
+        taken = self.take(count)
+        if not taken.lines:
+            raise taken.fault or ValueError(f"{self.place} has a header and no rows: there is nothing to predict")
+        rows: list[Item] = list(zip(taken.lines, taken.cells, strict=True))
+        self.source = chain(rows, [] if taken.fault is None else [(0, taken.fault)], self.source)
+        return list(map(Row._make, rows))
+
+    def every(self, most: int = 1 << 16) -> Iterator[Taken]:
+        """All rows of a file that can be read twice, but for malformed ones; none of a stream that cannot."""
+        if self.again is not None:
+            with self.again() as others:
+                others.complain = lambda _: None  # they are refused, or left out, when it is their turn
+                while (taken := others.take(most)).lines:
+                    yield taken
 
     def _ragged(self, count: int) -> str:
         cells = f"{count} cells" if count != 1 else "1 cell"
@@ -186,7 +236,7 @@ def open_rows(
     else:
         file = _open_binary(path)
         try:
-            _refuse_others(path, _start_of(file))
+            _refuse_others(path, start_of(file, _START))
             rows = replace(csv_rows(path, file, live=live, json=suffix in _JSON, **told), file=file)
         except BaseException:
             file.close()
@@ -208,24 +258,10 @@ def _is_packed(path: str) -> bool:
         return file.read(2) == b"\x1f\x8b"
 
 
-def _start_of(stream: Any) -> bytes:
-    """The first bytes of a stream, which are read again; nothing where they cannot be."""
-    try:
-        if hasattr(stream, "peek"):
-            start: bytes = stream.peek(_START)
-            return start
-        if hasattr(stream, "seek") and stream.seekable():
-            start, _ = stream.read(_START), stream.seek(0)
-            return start
-    except (EOFError, gzip.BadGzipFile, zlib.error):  # damaged, as reading it will say
-        pass
-    return b""
-
-
 def _refuse_others(path: str, start: bytes) -> None:
     for magic, what in _OTHERS.items():
         if start.lstrip(b"\xef\xbb\xbf \r\n").startswith(magic):
-            raise ValueError(f"{path} is no text with one row per line. It looks like {what}")
+            raise ValueError(f"{path} is not text with one row per line. It looks like {what}")
 
 
 def count_rows(path: str) -> int:
@@ -267,161 +303,78 @@ def csv_rows(
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Rows:
-    r"""Rows of CSV text, each given out as soon as its line is there; of a `growing` one, its newline too.
+    r"""Rows of CSV text; of a `growing` one, a last line without its newline is left for later.
 
-    Of a `live` stream no line is read before it is asked for, but for the header. With `json`, each line is an object.
+    Of a `live` stream no line is waited for before it is asked for, but for the header. With `json`, each line is an
+    object.
 
     >>> rows = csv_rows("here", [b"a;b\n", b"1;2,5\n", b"\n", b"3;4,5\n"])
     >>> rows.header, list(rows), rows.notes
     (('a', 'b'), [Row(line=2, cells=('1', '2,5')), Row(line=4, cells=('3', '4,5'))], ('semicolons between cells',))
     """
     remarks: list[str] = []
-    encoding = encoding or layout.find_encoding(_start_of(stream))
-    lines = Ahead(_Lines(place, stream, growing, remarks.append, encoding))
+    encoding = encoding or layout.find_encoding(start_of(stream, _START))
+    text = Text(place, stream, growing=growing, remark=remarks.append, encoding=encoding)
     notes = [] if encoding.startswith("utf-8") else [f"text in {encoding}"]
+    more = (lambda: text.line < text.there) if live else None
     if json:
-        from driftgp.data.json_lines import json_rows
+        from driftgp.data.json_lines import json_items
 
-        header, objects = json_rows(place, lines, 1 if live else _HEAD)
-        return Rows(place, header, map(Row._make, objects), remarks=remarks, notes=tuple(notes))
-    first = _first_lines(lines, 1 if live else _HEAD)
+        header, objects = json_items(text, 1 if live else _HEAD)
+        return Rows(place, header, objects, remarks=remarks, notes=tuple(notes), more=more)
+    first = _first_lines(text, 1 if live else _HEAD)
     delimiter = delimiter or layout.find_delimiter(first)
-    rows = Ahead(_CSV(place, lines, delimiter))
-    head = _head(place, rows, first, delimiter, 1 if live else _HEAD)
+    head, rows = _head(place, csv_items(text, delimiter), first, delimiter, 1 if live else _HEAD)
     if delimiter != ",":
         notes.append(f"{DELIMITERS.get(delimiter, repr(delimiter))} between cells")
-    return Rows(place, head.names, rows, None, remarks, head, (*notes, *head.notes), delimiter)
+    return Rows(place, head.names, rows, None, remarks, head, (*notes, *head.notes), delimiter, more=more)
 
 
-def _first_lines(lines: Ahead[str], count: int) -> list[str]:
+def _first_lines(text: Text, count: int) -> list[str]:
     """The first lines that are no comments, as many as there are up to a number, without taking them."""
     looked = 0
     while True:
         looked += count
-        seen = lines.look(looked)
+        seen = text.look(looked)
         found = [line for line in seen if line.strip() and not layout.is_comment(line)]
         if found or len(seen) < looked:
             return found
 
 
-def _head(place: str, rows: Ahead[Row], first: list[str], delimiter: str, count: int) -> Head:
-    """Find the header, and take the rows up to it; a comment above data without a header may be it."""
-    comment: Row | None = None
-    while (seen := rows.look(1)) and seen[0].cells[0].lstrip("\ufeff ").startswith("#"):
-        comment = next(rows)
-    seen = rows.look(count) if first else []
-    if not seen and comment is None:
-        next(rows, None)  # raises what is wrong with the first line, if anything is
-    if comment is not None and (not seen or len(comment.cells) == len(seen[0].cells)):
-        named = Row(comment.line, tuple(layout.split([delimiter.join(comment.cells).lstrip("\ufeff# ")], delimiter)[0]))
-        head = layout.find_head(place, [named, *seen])
-        if head.line == comment.line and not head.data_like:
-            _take(rows, head.after - 1)
-            return head
+def _head(
+    place: str, items: Iterator[Item], first: list[str], delimiter: str, count: int
+) -> tuple[Head, Iterator[Item]]:
+    """The header, and the rows after it; a comment above data without a header may be it."""
+    rows, comment = _first_rows(items, 1), None
+    while rows and _is_remark(rows[0][1]):
+        comment, rows = rows[0], _first_rows(items, 1)
+    if rows and first and not isinstance(rows[0][1], ValueError):
+        rows += _first_rows(items, count - 1)
+    seen = [(line, cells) for line, cells in rows if not isinstance(cells, ValueError)]
+    if rows and not seen and comment is None and isinstance(rows[0][1], ValueError):
+        raise rows[0][1]
+    if comment is not None and (not seen or len(comment[1]) == len(seen[0][1])):  # type: ignore[arg-type]
+        named = delimiter.join(comment[1]).lstrip("\ufeff# ")  # type: ignore[arg-type]
+        head = layout.find_head(place, [(comment[0], layout.split([named], delimiter)[0]), *seen])
+        if head.line == comment[0] and not head.data_like:
+            return head, chain(rows[head.after - 1 :], items)
     head = layout.find_head(place, seen)
-    _take(rows, head.after)
-    return head
+    return head, chain(rows[head.after :], items)
 
 
-def _take(rows: Iterator[Row], count: int) -> None:
-    for _ in range(count):
-        next(rows)
+def _first_rows(items: Iterator[Item], count: int) -> list[Item]:
+    """The next rows that are not blank, up to a number or an error."""
+    rows: list[Item] = []
+    while len(rows) < count and (item := next(items, None)) is not None:
+        if isinstance(item[1], ValueError) or item[1]:
+            rows.append(item)
+        if isinstance(item[1], ValueError):
+            break
+    return rows
 
 
-class _CSV(Iterator[Row]):
-    """Rows of a stream of lines; an iterator that outlives its own errors."""
-
-    def __init__(self, place: str, lines: Ahead[str], delimiter: str) -> None:
-        self.place, self.lines, self.delimiter = place, lines, delimiter
-        self.rows = self._reader()
-
-    def _reader(self) -> Iterator[list[str]]:
-        spaces = self.delimiter == " "
-        lines = map(str.strip, self.lines) if spaces else self.lines
-        return csv.reader(lines, strict=True, delimiter=self.delimiter, skipinitialspace=spaces)
-
-    def __next__(self) -> Row:
-        while True:
-            line = self.lines.given + 1
-            try:
-                cells = next(self.rows)
-            except csv.Error as error:
-                self.rows = self._reader()  # the old one is in the middle of a cell
-                if _left(self.lines):  # the cell ends with the line that was left for later
-                    raise StopIteration from error
-                raise ValueError(f"{self.place}, line {line} cannot be read as CSV: {error}") from error
-            if any(cell.strip() for cell in cells):
-                return Row(line, tuple(cells))
-
-
-def _left(lines: Ahead[str]) -> bool:
-    return not lines.seen and cast("_Lines", lines.source).left
-
-
-class _Lines(Iterator[str]):
-    """Lines as text. After damage there is no next line: what follows would be read from the middle of something."""
-
-    def __init__(
-        self,
-        place: str,
-        stream: Iterable[bytes] | IO[bytes],
-        growing: bool,
-        remark: Callable[[str], None],
-        encoding: str = "utf-8",
-    ) -> None:
-        self.place, self.growing, self.remark = place, growing, remark
-        self.number, self.ended, self.left = 0, False, False
-        self.encoding = encoding
-        if not encoding.startswith("utf-8"):
-            stream = cast("IO[bytes]", codecs.EncodedFile(cast("Any", stream), "utf-8", encoding))
-        lines = iter(stream)
-        # `readline` with a limit, where there is one: a line without an end would fill the memory
-        self.read = getattr(stream, "readline", lambda _most: next(lines, b""))
-
-    def __next__(self) -> str:
-        line = b"" if self.ended else self._bytes()
-        if line and not line.endswith(b"\n") and line.strip():
-            self._torn()
-        if not line or self.left:
-            self.ended = True
-            raise StopIteration
-        self.number += 1
-        try:
-            return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{self.place}, line {self.number} is not UTF-8 text: byte {error.start + 1} of it. Name the encoding "
-                "with --encoding, such as cp1252"
-            ) from error
-
-    def _bytes(self) -> bytes:
-        try:
-            line: bytes = self.read(LONGEST_LINE + 1)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            self.ended = True
-            raise ValueError(f"{self.place} is damaged after line {self.number}: {error}") from error
-        except UnicodeError as error:
-            self.ended = True
-            raise ValueError(
-                f"{self.place} is not text in {self.encoding} after line {self.number}: name the right encoding with "
-                "--encoding"
-            ) from error
-        if len(line) > LONGEST_LINE:
-            self.ended = True
-            raise ValueError(
-                f"{self.place}, line {self.number + 1} is longer than {LONGEST_LINE >> 20} MiB, the most that a row "
-                "may have: check that the file is CSV text with one row per line"
-            )
-        return line
-
-    def _torn(self) -> None:
-        """Say what is done with a last line that has no newline, and may be half a line."""
-        place = f"{self.place}, line {self.number + 1}: the last line has no newline"
-        self.left = self.growing
-        if self.growing:
-            self.remark(f"{place} and may be half a row: it was left for the next run")
-        else:
-            self.remark(f"{place}: it was read as it is")
+def _is_remark(cells: Sequence[str] | ValueError) -> bool:
+    return not isinstance(cells, ValueError) and cells[0].lstrip("\ufeff ").startswith("#")
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -433,11 +386,6 @@ def _table_rows(path: Path, sheet: str | None) -> Rows:
     if path.suffix.lower() in WORKBOOKS:
         place, cells = read_cells(path, sheet)
         head = layout.find_head(place, cells[:_HEAD])
-        return Rows(place, head.names, _rows_of(cells[head.after :]), head=head, notes=head.notes)
+        return Rows(place, head.names, iter(cells[head.after :]), head=head, notes=head.notes)
     table = read_table(path)
-    filled = table.cells.fill_null("").iter_rows()
-    return Rows(table.place, table.header, _rows_of(zip(table.rows.tolist(), filled, strict=True)))
-
-
-def _rows_of(cells: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Row]:
-    return (Row(line, tuple(values)) for line, values in cells)
+    return Rows(table.place, table.header, zip(table.rows.tolist(), table.cells.fill_null("").iter_rows(), strict=True))

@@ -20,13 +20,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftgp.data.stream import Floats
 from driftgp.extras import needs
 
 with needs("reading data files", extra="cli"):
     import fastexcel
     import polars as pl
 
+Floats = NDArray[np.float64]
 WORKBOOKS = (".xlsx", ".xls")
 TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y", "%m/%d/%Y %H:%M")
 SERIAL_1970, SERIAL_2100 = 25569, 73051  # 1 January of these years, counted as a spreadsheet counts days
@@ -173,7 +173,7 @@ def read_cells(path: Path, sheet: str | None) -> tuple[str, list[tuple[int, tupl
     with path.open("rb") as file:
         start = file.read(2)
     if start not in (b"PK", b"\xd0\xcf"):
-        raise ValueError(f"{path} is no workbook, in spite of its name: if it is text, give it the ending .csv")
+        raise ValueError(f"{path} is not a workbook, although its name says so: if it is text, give it the ending .csv")
     with _named_errors(path):
         _refuse_too_large(path)
     names = sheet_names(path)

@@ -15,15 +15,16 @@ from driftgp.contract import Contract
 from driftgp.engine import native
 from driftgp.engine.base import Engine, Single
 from driftgp.engine.description import Unknown
+from driftgp.engine.library import library as shared_library
 from driftgp.engine.reference import ReferenceEngine
 
-__all__ = ["Engine", "Single", "describe", "engine"]
+__all__ = ["Engine", "Single", "compiled", "describe", "engine"]
 
 CHOICES = ("auto", "native", "reference")
 
 
 def engine(model: Contract, inputs: int, outputs: int) -> Engine:
-    """The engine for a model with so many inputs and outputs.
+    """The engine for a model with these numbers of inputs and outputs.
 
     >>> from driftgp import AGP
     >>> engine(AGP(), inputs=3, outputs=1).kind in ("native", "reference")
@@ -33,6 +34,27 @@ def engine(model: Contract, inputs: int, outputs: int) -> Engine:
     if own is not None:
         return own
     return _engine(model, inputs, outputs, _choice())
+
+
+def compiled() -> Any:
+    """The compiled library, or None where NumPy is to run, which is said once unless DRIFTGP_ENGINE asks for it."""
+    choice = _choice()
+    if choice == "reference":
+        return None
+    try:
+        return shared_library()
+    except native.NoLibrary as missing:
+        if choice == "native":
+            raise ValueError(f"DRIFTGP_ENGINE is 'native', but {missing}") from missing
+        _say_missing(missing)
+        return None
+
+
+def _say_missing(missing: native.NoLibrary) -> None:
+    _say_once(
+        f"driftgp runs by NumPy, many times slower than its compiled engine: {missing}. "
+        "DRIFTGP_ENGINE=reference says that this is meant."
+    )
 
 
 def _choice() -> str:
@@ -48,10 +70,7 @@ def _engine(model: Contract, inputs: int, outputs: int, choice: str) -> Engine:
     except native.NoLibrary as missing:
         if choice == "native":
             raise ValueError(f"DRIFTGP_ENGINE is 'native', but {missing}") from missing
-        _say_once(
-            f"driftgp runs by NumPy, many times slower than its compiled engine: {missing}. "
-            "DRIFTGP_ENGINE=reference says that this is meant."
-        )
+        _say_missing(missing)
     except Unknown as unknown:
         if choice == "native":
             raise ValueError(f"DRIFTGP_ENGINE is 'native', but {unknown}") from unknown

@@ -108,7 +108,7 @@ def _calibrated(model: Any) -> Iterable[Any]:
 
 
 def _bounded(model: Any) -> Iterable[Any]:
-    """A bound that is none is infinite."""
+    """Where there is no bound, infinity."""
     low = [-np.inf if bound is None else bound for bound in model.low]
     high = [np.inf if bound is None else bound for bound in model.high]
     return low, high, model.slack, model.leak, model.root, [x for x, _ in model.lags], [of for _, of in model.lags]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftgp.records import Entry
 
-INTERFACE = 7  # DRIFTGP_INTERFACE
+INTERFACE = 8  # DRIFTGP_INTERFACE
 NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, "libdriftgp.so")
 # Builds for one kind of processor each, in the order of driftgp.h; the first is the one that suits this processor.
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")
@@ -103,6 +103,10 @@ class Library:
         self.run_all.argtypes = (pointer, pointer, ctypes.c_int64)
         self.complete = loaded.driftgp_complete
         self.complete.argtypes = (pointer, pointer)
+        self._follow = loaded.driftgp_follow
+        self._follow.argtypes = (pointer, ctypes.c_int32)
+        loaded.driftgp_follow_sizes.restype = ctypes.c_int64
+        self.follow_sizes = tuple(loaded.driftgp_follow_sizes(kind) for kind in range(4))
         self.from_normal = loaded.driftgp_from_normal
         self.from_normal.argtypes = (pointer, pointer, ctypes.c_int64, pointer, ctypes.c_int64, ctypes.c_int32, pointer)
 
@@ -111,6 +115,10 @@ class Library:
         numbers, made = (ctypes.c_double * len(description))(*description), ctypes.c_void_p()
         self.check(self._make(numbers, len(description), inputs, outputs, LEVELS.index(level), ctypes.byref(made)))
         return made.value or 0
+
+    def follow(self, series: ctypes.Structure) -> None:
+        """Take rows of a forecaster in: driftgp_series."""
+        self.check(self._follow(ctypes.byref(series), 0))
 
     def level(self, wanted: str = "best") -> str | None:
         """The build that would be used, or None where there is no such build for this processor."""

@@ -13,7 +13,7 @@ from driftgp.engine import description
 from driftgp.engine.library import OTHER_VERSION, Library, NoLibrary, Rows, library
 from driftgp.records import entries
 
-__all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
+__all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe", "library"]
 
 _PIECE = 0.05  # seconds after which a long call comes back, so that an interrupt is heard
 _SHARE = 64  # rows that a thread gets before another one is worth while
@@ -36,7 +36,7 @@ class NativeEngine:
     kind = "native"
 
     def __init__(self, model: Contract, inputs: int, outputs: int, level: str = "best") -> None:
-        """Take a model for so many inputs and outputs.
+        """Take a model and its numbers of inputs and outputs.
 
         Raises `NoLibrary` where there is no library of this version, and `description.Unknown` for a part that has no
         twin in C++.

@@ -14,7 +14,7 @@ class ReferenceEngine:
     kind = "reference"
 
     def __init__(self, model: Contract, inputs: int, outputs: int) -> None:
-        """Take a model for so many inputs and outputs."""
+        """Take a model and its numbers of inputs and outputs."""
         self.model = model
         self.record_dtype = model.record_dtype(inputs, outputs)
         self.forecast_dtype = model.forecast_dtype(outputs)

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from driftgp import checks
-from driftgp.extras import needs
+from driftgp.forecasting import tables
+from driftgp.forecasting.tables import About, Level
 from driftgp.forecasting.units import Units
 from driftgp.predictions import Prediction
 
@@ -25,6 +26,7 @@ class Fan:
         m: centre of each step in these units, H.
         s: scale of each step in these units, H.
         limits: the least and the greatest value that a forecast may have, by those that the series has had.
+        about: how the rows looked, and the last of them, for tables and pictures.
 
     >>> from driftgp import Forecaster
     >>> forecaster = Forecaster(horizon=3)
@@ -45,6 +47,7 @@ class Fan:
     m: np.ndarray = field(repr=False)
     s: np.ndarray = field(repr=False)
     limits: tuple[float, float] = field(default=(-np.inf, np.inf), repr=False)
+    about: About | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """H."""
@@ -84,13 +87,21 @@ class Fan:
         low, high = np.quantile(sums, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
         return float(sums.mean()), float(low), float(high)
 
-    def to_frame(self, level: float = 0.95) -> Any:
-        """A pandas frame with mean, lower and upper (at a level), and the future times as its index."""
-        with needs("a frame", extra="river"):
-            import pandas as pd
+    def to_frame(self, level: Level = 0.95) -> Any:
+        """A frame of the library that the rows came in, with their times: `mean`, and `low` and `high` at a level.
 
-        low, high = self.interval(level)
-        return pd.DataFrame({"mean": self.mean, "lower": low, "upper": high}, index=pd.Index(self.index, name="time"))
+        Of several levels, such as [80, 95], there are `low-80`, `high-80` and so on. Rows that came in the long
+        format of Nixtla's libraries (`unique_id`, `ds`, `y`) get its names: `driftgp`, `driftgp-lo-95`,
+        `driftgp-hi-95`.
+
+        Args:
+            level: in percent or as a share, or several of them.
+        """
+        return tables.frame([self], level)
+
+    def plot(self, path: Any = None, level: float = 0.95) -> Any:
+        """The last rows and the steps, with intervals at a level: a figure of Matplotlib, also written to a path."""
+        return tables.picture([self], path, level)
 
     def _values(self, scores: np.ndarray) -> np.ndarray:
         """Targets that have these normal scores, …×H."""

@@ -1,176 +1,157 @@
 """A forecaster as bytes, and back: all its numbers to the last bit, checked before they are believed; no pickle."""
 
 import math
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import gate
-from driftgp.envelope import Envelope, affordable, inflated, packed_numbers
-from driftgp.forecasting.calendar import MOST_STEPS, Calendar
+from driftgp.forecasting.asked import Asked, asked
 from driftgp.forecasting.grid import Grid
-from driftgp.forecasting.units import Units
-from driftgp.forecasting.work import MODEL, Work
-from driftgp.model import Layout
-from driftgp.settings_json import model_of, plain
+from driftgp.forecasting.placed import HORIZONS, KEPT, Placed, Steps
+from driftgp.forecasting.reading import Look, Names, Reader, Rows
+from driftgp.forecasting.series import Series
+from driftgp.forecasting.zones import zone_of
+from driftgp.stream import store
+from driftgp.stream.clock import Clock
+from driftgp.stream.keys import Key
+from driftgp.stream.plan import Plan
 
-_ENVELOPE = Envelope("forecaster", b"\x89drfcast", 2)
-_WORD = np.dtype("<u8")  # in files
-_LAYOUT = Layout(1, None, MODEL.fills_gaps)
-_ARRAYS = (
-    "centre",
-    "scale",
-    "past",
-    "held",
-    "earlier",
-    "ranges",
-    "targets",
-    "phi",
-    "m",
-    "s",
-    "z",
-    "v",
-    "n",
-    "R",
-    "R_slot",
-    "origins_slot",
-    "issued",
-    "records",
-)
-_MISSING = ("targets", "z", "held", "ranges")  # where NaN stands for what has not come
-_POSITIVE = ("scale", "s", "v", "n", "origins_slot")
-_WILD = 1e60  # in units of a usual value: what is larger overflows after a few rows
-_LONGEST = 100_000  # rows until there are enough to begin, at most
+KIND = "forecaster"
+_WRONG = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
+_PLACES = ("index", "column", "rows")
+_LATEST = 1 << 60
 
 
 class Stored(NamedTuple):
-    """What a file holds: settings, times, and what has been learned, or else the rows until there are enough."""
+    """What a file holds."""
 
-    settings: dict[str, Any]  # horizon, season, known
-    grid: Grid | None
-    work: Work | None
-    rows: list[tuple[float, np.ndarray]]
+    settings: Asked
+    reader: Reader
+    series: dict[Key | None, Placed]
+    outspoken: bool = True
+    extra: Any = None
 
 
-def to_bytes(stored: Stored) -> bytes:
+def to_bytes(held: Stored) -> bytes:
     """A forecaster as bytes."""
-    settings, grid, work, rows = stored
-    values = np.array([value for value, _ in rows], np.float64)
-    ahead = np.array([known for _, known in rows], np.float64).reshape(-1)
-    arrays = [values, ahead] if work is None else _arrays(work)
-    header = {
-        "settings": settings,
-        "grid": None if grid is None else [grid.first.isoformat(), grid.step, grid.months],
-        "model": plain(MODEL),
-        "rows": len(rows),
-        "work": None if work is None else _scalars(work),
+    reader = held.reader
+    tree = {
+        "settings": held.settings.to_json(),
+        "names": reader.names,
+        "plan": None if reader.plan is None else reader.plan.to_json(),
+        "clock": reader.clock,
+        "look": reader.look,
+        "begun": reader.begun,
+        "blanks": reader.blanks,
+        "outspoken": held.outspoken,
+        "extra": held.extra,
+        "series": [_series_to_json(key, placed) for key, placed in held.series.items()],
     }
-    numbers = b"".join(_words(array).astype(_WORD, copy=False).tobytes() for array in arrays)
-    return _ENVELOPE.seal(header, [packed_numbers(numbers)])
+    return store.seal(KIND, tree)
+
+
+def _series_to_json(key: Key | None, placed: Placed) -> list[Any]:
+    last = placed.last
+    return [
+        key,
+        {
+            "waiting": list(placed.waiting),
+            "grid": placed.grid,
+            "count": placed.length,
+            "last": None if last is None else list(last),
+            "latest": placed.latest,
+            "categories": placed.categories,
+            "learned": None if placed.series is None else placed.series.arrays(),
+        },
+    ]
 
 
 def from_bytes(data: bytes) -> Stored:
     """What `to_bytes` was given, or a refusal of what no forecaster could have left."""
-    header, payload = _ENVELOPE.open(data)
-    model_of("forecaster", header.get("model"), MODEL)
+    tree = store.opened(KIND, data)
     try:
-        settings, grid = header["settings"], None if header["grid"] is None else _grid(*header["grid"])
-        season, known = settings["season"], tuple(map(str, settings["known"]))
-        calendar = Calendar(None if grid is None else grid.step, season)
-        horizon = settings["horizon"]
-        if type(horizon) is not int or not 1 <= horizon <= MOST_STEPS:
-            raise ValueError(f"it forecasts {horizon!r} steps, of at most {MOST_STEPS}")
-        if header["work"] is None:
-            rows = _rows(header["rows"], horizon * len(known), payload)
-            return Stored(settings, grid, None, rows)
-        first = None if grid is None else grid.first
-        work = _work(calendar, horizon, first, horizon * len(known), header["work"], payload)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
-        raise ValueError(f"forecaster is damaged: {error}") from error
-    return Stored(settings, grid, work, [])
+        chosen = asked(**tree["settings"])
+        reader = _reader(chosen, tree)
+        series: dict[Key | None, Placed] = {}
+        for key, held in tree["series"]:
+            if key in series or not isinstance(key, (str, int, type(None))) or isinstance(key, bool):
+                raise ValueError(f"{str(key)[:60]!r} is no key, or is there twice")
+            if (key is None) != (reader.names is None or reader.names.key is None):
+                raise ValueError("its series have keys, or none, and its columns say otherwise")
+            series[key] = _placed(chosen, reader, held)
+        return Stored(chosen, reader, series, tree["outspoken"] is True, tree["extra"])
+    except (ValueError, ImportError) as error:
+        text = str(error)
+        raise ValueError(text if text.startswith(f"{KIND} is ") else f"{KIND} is damaged: {text}") from error
+    except _WRONG as error:
+        raise ValueError(f"{KIND} is damaged: its header is not complete ({error})") from error
 
 
-def _grid(first: Any, step: Any, months: Any) -> Grid:
-    if not (isinstance(step, float) and 0.0 < step < math.inf and type(months) is int and 0 <= months < 1200):
-        raise ValueError(f"the time between rows cannot be {step!r} seconds, or {months!r} months")
-    return Grid(datetime.fromisoformat(first), step, months)
+def _reader(chosen: Asked, tree: dict[str, Any]) -> Reader:
+    names = None if tree["names"] is None else Names(*map(_text_or_none, tree["names"]))
+    plan = None if tree["plan"] is None else Plan.restored(tree["plan"])
+    if plan is not None and (plan.names, plan.known) != (chosen.columns, len(chosen.known)):
+        raise ValueError("its columns are not those of its settings")
+    if names is not None and names.target is None:
+        raise ValueError("its target has no name")
+    look = Look(*map(_text_or_none, tree["look"]))
+    if look.place not in _PLACES or look.title is None:
+        raise ValueError("its rows looked like no rows")
+    if look.zone is not None:
+        zone_of(look.zone)
+    blanks = tuple(str(name) for name in tree["blanks"])
+    return Reader(names, plan, Clock.restored(tree["clock"]), look, tree["begun"] is True, blanks)
 
 
-def _rows(count: Any, width: int, payload: memoryview) -> list[tuple[float, np.ndarray]]:
-    if type(count) is not int or not 0 <= count <= _LONGEST:
-        raise ValueError(f"it says that it has {count!r} rows")
-    numbers = _unpacked(payload, count * (1 + width)).view(np.float64)
-    values, ahead = numbers[:count], numbers[count:].reshape(count, width)
-    if np.isinf(values).any() or not np.isfinite(ahead).all():
-        raise ValueError("its rows are not finite")
-    return list(zip(values.tolist(), ahead, strict=True))
+def _placed(chosen: Asked, reader: Reader, held: dict[str, Any]) -> Placed:
+    columns = 0 if reader.plan is None else len(reader.plan.names)
+    waiting = Rows(*_arrays(held["waiting"], 4, columns))
+    last = None if held["last"] is None else Steps(*_arrays(held["last"], 3, columns))
+    grid = None if held["grid"] is None else _grid(held["grid"])
+    count, latest = held["count"], float(held["latest"])
+    if type(count) is not int or not 0 <= count < _LATEST or abs(latest) > _LATEST:
+        raise ValueError(f"it says that it has {str(count)[:60]} rows, the last of {latest}")
+    if (grid is None) != (last is None) or (last is None) != (held["learned"] is None):
+        raise ValueError("a series has a part of what belongs together")
+    if last is not None and len(last.y) > min(count, max(KEPT, HORIZONS * chosen.horizon)):
+        raise ValueError("a series has more rows than it keeps")
+    categories = () if reader.plan is None or grid is None else reader.plan.checked_categories(held["categories"])
+    placed = Placed(waiting, grid, count, last, latest, None, categories)
+    if held["learned"] is None:
+        return placed
+    return placed._replace(series=Series.of(placed.task(chosen, reader), dict(held["learned"])))
 
 
-# ---- what has been learned -------------------------------------------------------------------------------------------
+def _arrays(stored: Any, parts: int, columns: int) -> list[np.ndarray]:
+    """Arrays of one length, the last of them with so many columns."""
+    arrays = [np.asarray(array, np.float64) for array in stored]
+    rows = len(arrays[0])
+    if len(arrays) != parts or any(array.shape != (rows,) for array in arrays[:-1]):
+        raise ValueError("its rows have parts of several lengths")
+    if arrays[-1].shape != (rows, columns) or any(np.isinf(array).any() for array in arrays):
+        raise ValueError("its rows have other columns than its settings, or numbers that are not finite")
+    if any(np.any(np.abs(array) > _LATEST) for array in arrays[:2] if parts == 4):
+        raise ValueError("its times are none")
+    return arrays
 
 
-def _arrays(work: Work) -> list[np.ndarray]:
-    return [*(getattr(work, name) for name in _ARRAYS), work.sheet.P, work.sheet.w]
+def _grid(stored: Any) -> Grid:
+    first, step, months, days, dated, on_wall = stored
+    sound = all(isinstance(number, (int, float)) and math.isfinite(number) for number in (first, step))
+    if (
+        not sound
+        or not 0.0 < step < _LATEST
+        or abs(first) > _LATEST
+        or type(months) is not int
+        or not 0 <= months < 1200
+    ):
+        raise ValueError(f"the time between rows cannot be {str(step)[:60]}, or {str(months)[:60]} months")
+    if len(days) != 7 or not any(days) or not all(type(flag) is bool for flag in (*days, dated, on_wall)):
+        raise ValueError("its days of the week are none")
+    return Grid(float(first), float(step), months, tuple(days), dated, on_wall)
 
 
-def _scalars(work: Work) -> dict[str, Any]:
-    units = work.units
-    return {"row": work.row, "origins": work.origins, "units": [units.centre, units.scale, units.roots]}
-
-
-def _work(
-    calendar: Calendar, horizon: int, first: datetime | None, others: int, scalars: dict[str, Any], payload: memoryview
-) -> Work:
-    """A forecaster's work, its numbers those of a file."""
-    # most of it: what the steps have to do with each other, the forecasts issued, the regression on outside columns
-    most = horizon**2 * (calendar.slots + MODEL.forecast_dtype(1).itemsize // 8) + others**2 + calendar.season
-    affordable("what it has learned", 8 * most, len(payload))
-    work = Work(calendar, horizon, first, np.zeros(calendar.season), np.zeros((1, others)))
-    arrays = _arrays(work)
-    sizes = [_words(array).size for array in arrays]
-    parts = np.split(_unpacked(payload, sum(sizes)), np.cumsum(sizes)[:-1])
-    for array, words in zip(arrays, parts, strict=True):
-        array[...] = words.view(array.dtype).reshape(array.shape)
-    work.row, work.origins = int(scalars["row"]), float(scalars["origins"])
-    centre, scale, roots = scalars["units"]
-    work.units = Units(float(centre), float(scale), bool(roots))
-    _check(work)
-    return work
-
-
-def _check_array(name: str, array: np.ndarray) -> None:
-    if np.isinf(array).any() if name in _MISSING else not np.isfinite(array).all():
-        raise ValueError(f"{name} is not finite")
-    if np.any(np.abs(array) > _WILD):
-        raise ValueError(f"{name} must be at most {_WILD} in its own units")
-    if name in _POSITIVE and not np.all(array > 0.0):
-        raise ValueError(f"{name} must be above 0")
-
-
-def _check(work: Work) -> None:
-    """Refuse numbers that no row could have left."""
-    for name in _ARRAYS[:-2]:
-        _check_array(name, getattr(work, name))
-    units, numbers = work.units, (work.sheet.P, work.sheet.w, work.issued.view(np.float64))
-    if not all(np.all(np.abs(array) <= _WILD) for array in numbers) or np.any(work.issued["variance"] < 0.0):
-        raise ValueError(f"the regression and its forecasts must be at most {_WILD}")
-    if work.row < 0 or not 1.0 <= work.origins < math.inf or not 0.0 < units.scale < math.inf:
-        raise ValueError(f"row {work.row}, {work.origins} origins and {units} cannot be")
-    for h in range(work.horizon):
-        work.records[h] = gate.admitted(MODEL, _LAYOUT, work.records[h : h + 1].reshape(()))
-    R = np.array([work.R, *work.R_slot])
-    if np.any(np.linalg.eigvalsh(R)[:, 0] < -1e-6 * np.trace(R, axis1=1, axis2=2)):
-        raise ValueError("the dependence between steps is none: it has a negative variance")
-
-
-# ---- words -----------------------------------------------------------------------------------------------------------
-
-
-def _words(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint64)
-
-
-def _unpacked(payload: memoryview, count: int) -> np.ndarray:
-    affordable("its part", 8 * count, len(payload))
-    return np.frombuffer(inflated(payload, 8 * count), _WORD).astype(np.uint64)
+def _text_or_none(value: Any) -> Any:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"a name must be text; got {str(value)[:60]!r}")
+    return value

@@ -14,7 +14,7 @@ import numpy as np
 from driftgp import checks, forecasts
 from driftgp.members import descent, evidence
 from driftgp.members.descent import DescentState
-from driftgp.members.heads import LARGEST, Heads, HeadsState, check_size, packed, packed_size, unpacked
+from driftgp.members.heads import LARGEST, WAITING, Heads, HeadsState, check_size, packed, packed_size, unpacked
 from driftgp.model import Model, Units
 from driftgp.predictions import Prediction
 from driftgp.records import View, floats, part, whole
@@ -49,7 +49,7 @@ class AnchoredState(View):
     refresh: int = whole()  # and the next replay without a fit
     theta: np.ndarray = floats("K")
     Z: np.ndarray = floats("D", "M")  # a column for each point
-    N: np.ndarray = floats("M", "M")  # L⁻¹
+    N: np.ndarray = floats("triangle")  # L⁻¹, row after row up to the diagonal
     points: int = whole()
     heads: HeadsState = part(HeadsState)
     squares: np.ndarray = floats(2)  # recent squared error of the first head, and of the last
@@ -59,10 +59,10 @@ class AnchoredState(View):
     span: int = whole()  # and how many
     fit: DescentState = part(DescentState)
     next_Z: np.ndarray = floats("D", "M")
-    next_N: np.ndarray = floats("M", "M")
+    next_N: np.ndarray = floats("triangle")
     next_points: int = whole()
-    sums: np.ndarray = floats("S", "packed")  # of the fit: ΦᵀΦ, A⁻¹, H; of the replay: one for each head
-    moments: np.ndarray = floats("H", "F", "P")
+    sums: np.ndarray = floats("S", "packed")  # of the fit: ΦᵀΦ, and C of `Reach`; of the replay: one for each head
+    moments: np.ndarray = floats("H", "F", "P")  # of the fit: Φᵀy, and then c of `Reach`
     totals: np.ndarray = floats("totals")  # yᵀy, what the points leave out, value, by log q, and the slopes
 
 
@@ -119,8 +119,18 @@ class Anchored(Model):
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
         M, H, F, K = self.points, self.voices, 1 + inputs + self.points, 2 * inputs + 2
-        sizes = {"R": self.ring, "D": inputs, "P": outputs, "K": K, "M": M, "H": H, "F": F, "S": max(H, 3)}
-        return AnchoredState.dtype(**sizes, packed=packed_size(F), totals=4 + K)
+        sizes = {
+            "R": self.ring,
+            "D": inputs,
+            "P": outputs,
+            "K": K,
+            "M": M,
+            "H": H,
+            "F": F,
+            "S": max(H, 2),
+            "B": WAITING,
+        }
+        return AnchoredState.dtype(**sizes, triangle=packed_size(M), packed=packed_size(F), totals=5 + inputs)
 
     def view(self, record: np.ndarray) -> AnchoredState:
         """The fields of a state."""
@@ -251,7 +261,7 @@ class Anchored(Model):
 
     def _features(self, state: AnchoredState, X: np.ndarray) -> np.ndarray:
         m, F = state.points, state.heads.w.shape[1]
-        return evidence.features(evidence.parameters(state.theta), state.Z[:, :m].T, state.N[:m, :m], X, F)
+        return evidence.features(evidence.parameters(state.theta), state.Z[:, :m].T, _square(state.N, m), X, F)
 
     def _recur(self, state: AnchoredState, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         phi = self._features(state, x[None])[0]
@@ -273,7 +283,7 @@ class Anchored(Model):
     def _take_over(self, state: AnchoredState) -> None:
         """Let the shortest memory be the longest one's from here on."""
         heads = state.heads
-        for field in (heads.C, heads.g, heads.gain, heads.keep, heads.w, heads.noise):
+        for field in (heads.C, heads.g, heads.gain, heads.keep, heads.trace, heads.w, heads.noise):
             field[0] = field[-1]
         state.squares[0] = state.squares[1]
         state.fresh = _SINCE
@@ -340,15 +350,15 @@ class Anchored(Model):
 
     def _trial(self, state: AnchoredState) -> tuple[evidence.Parameters, np.ndarray, np.ndarray]:
         m = state.next_points
-        return evidence.parameters(state.fit.trial), state.next_Z[:, :m].T, state.next_N[:m, :m]
+        return evidence.parameters(state.fit.trial), state.next_Z[:, :m].T, _square(state.next_N, m)
 
     def _factor(self, state: AnchoredState) -> None:
-        p, Z, N = self._trial(state)
+        p, Z, _ = self._trial(state)
         found = evidence.factor(p, Z)
         if found is None:
             self._tell(state, np.inf, state.fit.gradient)
             return
-        N[...] = found
+        _put_triangle(state.next_N, found)
         state.sums[...], state.moments[...], state.totals[...] = 0.0, 0.0, 0.0
         state.stage, state.at = SUMS, 0
 
@@ -365,7 +375,7 @@ class Anchored(Model):
             state.stage = SOLVE
 
     def _solve(self, state: AnchoredState) -> None:
-        p, Z, _ = self._trial(state)
+        p, Z, N = self._trial(state)
         F = 1 + Z.shape[1] + len(Z)
         S = unpacked(state.sums[0, : packed_size(F)], F)
         sums = evidence.Moments(S, state.moments[0, :F], *state.totals[:2])
@@ -373,32 +383,33 @@ class Anchored(Model):
         if solved is None:
             self._tell(state, np.inf, state.fit.gradient)
             return
-        state.sums[1, : packed_size(F)] = packed(solved.inverse)
-        state.moments[0, :F] = solved.c
+        r = evidence.reach(N, solved)
+        state.sums[1, : packed_size(F)] = packed(r.C)
+        state.moments[0, :F] = r.c
         state.totals[2:4] = solved.value, solved.by_noise
         state.stage, state.at = SLOPE, 0
 
     def _slope(self, state: AnchoredState) -> None:
-        p, Z, N = self._trial(state)
-        m, D = Z.shape
-        F = 1 + D + m
+        p, Z, _ = self._trial(state)
         end = min(state.at + _SLOPE_ROWS, self._sampled(state))
-        inverse = unpacked(state.sums[1, : packed_size(F)], F)
-        solved = evidence.Solved(0.0, inverse, state.moments[0, :F], 0.0)
-        s = evidence.slope(p, Z, N, *self._sample(state, state.at, end), solved)
-        state.sums[2, : packed_size(m)] += packed(s.H)
-        state.totals[4:-1] += np.concatenate([s.by_lengthscale, [s.by_variance], s.by_linear])
+        s = evidence.slope(p, Z, *self._sample(state, state.at, end), self._reach(state))
+        state.totals[4:-1] += s.by_lengthscale
+        state.totals[-1] += s.by_variance
         state.at = end
         if end == self._sampled(state):
             state.stage = FINISH
 
+    def _reach(self, state: AnchoredState) -> evidence.Reach:
+        F = 1 + len(state.Z) + state.next_points
+        return evidence.Reach(unpacked(state.sums[1, : packed_size(F)], F), state.moments[0, :F])
+
     def _finish(self, state: AnchoredState) -> None:
         _, Z, N = self._trial(state)
-        m, D = Z.shape
-        H = unpacked(state.sums[2, : packed_size(m)], m)
-        s = evidence.Slope(H, state.totals[4 : 4 + D], float(state.totals[4 + D]), state.totals[5 + D : -1])
-        theta, rows, P = state.fit.trial, self._sampled(state), state.y.shape[1]
-        by = evidence.gradient(theta, Z, N, s, float(state.totals[3]), rows, P)
+        F = 1 + Z.shape[1] + len(Z)
+        S = unpacked(state.sums[0, : packed_size(F)], F)
+        s = evidence.Slope(state.totals[4:-1], float(state.totals[-1]))
+        theta, by_noise = state.fit.trial, float(state.totals[3])
+        by = evidence.gradient(theta, Z, N, S, self._reach(state), s, by_noise, self._sampled(state))
         self._tell(state, *evidence.with_prior(theta, float(state.totals[2]), by))
 
     def _tell(self, state: AnchoredState, value: float, gradient: np.ndarray) -> None:
@@ -413,7 +424,7 @@ class Anchored(Model):
         if found is None:  # the old features stay
             state.stage = NOTHING
             return
-        state.next_N[:m, :m] = found
+        _put_triangle(state.next_N, found)
         state.sums[...], state.moments[...] = 0.0, 0.0
         state.stage, state.at = REPLAY, max(state.rows - self.ring, 0)
 
@@ -449,7 +460,8 @@ class Anchored(Model):
         state.theta[...], state.Z[...], state.N[...] = state.fit.theta, state.next_Z, state.next_N
         state.points = state.next_points
         for h in range(self.voices):
-            self.heads.put(state.heads, h, unpacked(state.sums[h], state.heads.w.shape[1]), state.moments[h])
+            self.heads.put(state.heads, h, unpacked(state.sums[h], state.heads.w.shape[1]))
+            state.heads.w[h] = state.moments[h]
         noise, errors = state.heads.noise.copy(), state.heads.errors
         for row in range(state.at, state.rows):
             self._recur(state, state.X[row % self.ring], state.y[row % self.ring])
@@ -461,4 +473,16 @@ class Anchored(Model):
     def _next_features(self, state: AnchoredState, X: np.ndarray) -> np.ndarray:
         m, F = state.next_points, state.heads.w.shape[1]
         p = evidence.parameters(state.fit.theta)
-        return evidence.features(p, state.next_Z[:, :m].T, state.next_N[:m, :m], X, F)
+        return evidence.features(p, state.next_Z[:, :m].T, _square(state.next_N, m), X, F)
+
+
+def _square(triangle: np.ndarray, m: int) -> np.ndarray:
+    """The lower triangular matrix m×m whose rows lie one after the other."""
+    A = np.zeros((m, m))
+    A[np.tril_indices(m)] = triangle[: packed_size(m)]
+    return A
+
+
+def _put_triangle(triangle: np.ndarray, A: np.ndarray) -> None:
+    triangle[...] = 0.0
+    triangle[: packed_size(len(A))] = A[np.tril_indices(len(A))]

@@ -10,7 +10,8 @@ targets is its evidence less what the points leave out, with A = ΦᵀΦ/q + I a
     ½ Σ_p [n log 2πq + log|A| + yᵀy/q − yᵀΦ A⁻¹ Φᵀy/q²] + P/(2q) Σ_i (k(x_i, x_i) − |φ(x_i)|²)
 
 as a negative logarithm. It and its gradient are sums over rows, so they can be computed a few rows at a time: `moments`
-over all rows, then `value`, then `slope` over all rows, then `gradient`. Parameters are logarithms,
+over all rows, then `value`, then `slope` over all rows, then `gradient`. Of the gradient only what depends on distances
+is a sum over rows; the rest follows from A⁻¹ and ΦᵀΦ, for (ΦᵀΦ/q) A⁻¹ = I − A⁻¹. Parameters are logarithms,
 
     θ = (log ℓ (D), log s², log v (D), log q)
 
@@ -135,39 +136,57 @@ def value(p: Parameters, m: Moments, rows: int) -> Solved | None:
     return Solved(0.5 * fit + rest, C, c, by_noise)
 
 
+class Reach(NamedTuple):
+    """What the bound asks of 1, √v x and k(Z, x) rather than of φ(x): its last M rows are multiplied by L⁻¹."""
+
+    C: np.ndarray  # A⁻¹ for the first 1 + D features, beside A⁻¹ L⁻¹, and L⁻ᵀ (I − A⁻¹) L⁻¹ below: F×F
+    c: np.ndarray  # weights of the first 1 + D, and L⁻ᵀ c: F×P
+
+
+def reach(N: np.ndarray, solved: Solved) -> Reach:
+    """From A⁻¹ and c, for N = L⁻¹."""
+    m = len(N)
+    C, c = solved.inverse.copy(), solved.c.copy()
+    C[:-m, -m:] = C[:-m, -m:] @ N
+    C[-m:, :-m] = C[:-m, -m:].T
+    C[-m:, -m:] = N.T @ (np.eye(m) - C[-m:, -m:]) @ N
+    c[-m:] = N.T @ c[-m:]
+    return Reach(C, c)
+
+
 class Slope(NamedTuple):
     """Sums over rows that the gradient consists of."""
 
-    H: np.ndarray  # M×M
     by_lengthscale: np.ndarray  # D
     by_variance: float
-    by_linear: np.ndarray  # D
 
 
-def slope(p: Parameters, Z: np.ndarray, N: np.ndarray, X: np.ndarray, y: np.ndarray, solved: Solved) -> Slope:
-    """Sums of some rows: the derivatives of the (positive) bound through Φ and k(Z, x)."""
-    D, P, q = X.shape[1], y.shape[1], p.noise
+def slope(p: Parameters, Z: np.ndarray, X: np.ndarray, y: np.ndarray, r: Reach) -> Slope:
+    """Sums of some rows: the derivatives of the (positive) bound through k(Z, x)."""
+    P, m = y.shape[1], len(Z)
     K = covariance(p, X, Z)
-    near = K @ N.T
-    Phi = np.concatenate([np.ones((len(X), 1)), p.linear * X, near], 1)
-    G = ((y - Phi @ solved.c) @ solved.c.T - P * Phi @ solved.inverse) / q  # ∂/∂Φ
-    G_near = G[:, 1 + D :] + P * near / q
-    W = (G_near @ N) * K  # ∂/∂log k(x, z)
-    by_linear = 0.5 * np.sum(G[:, 1 : 1 + D] * Phi[:, 1 : 1 + D], 0)
-    return Slope(near.T @ G_near, _by_lengthscale(p, W, X, Z), float(np.sum(W)), by_linear)
+    level = np.concatenate([np.ones((len(X), 1)), p.linear * X], 1)  # n×(1 + D)
+    wrong = y - level @ r.c[:-m] - K @ r.c[-m:]  # n×P
+    by_K = wrong @ r.c[-m:].T + P * (K @ r.C[-m:, -m:] - level @ r.C[:-m, -m:])
+    W = by_K * K / p.noise  # ∂/∂log k(x, z)
+    return Slope(_by_lengthscale(p, W, X, Z), float(np.sum(W)))
 
 
 def gradient(
-    theta: np.ndarray, Z: np.ndarray, N: np.ndarray, s: Slope, by_noise: float, rows: int, outputs: int
+    theta: np.ndarray, Z: np.ndarray, N: np.ndarray, S: np.ndarray, r: Reach, s: Slope, by_noise: float, rows: int
 ) -> np.ndarray:
-    """Gradient of the negative bound by θ, from the sums over all rows."""
+    """Gradient of the negative bound by θ, from the sums over all rows, of which S = ΦᵀΦ."""
     p = parameters(theta)
+    m, D, P = len(Z), Z.shape[1], r.c.shape[1]
     K = covariance(p, Z, Z)
-    K[np.diag_indices(len(Z))] = p.variance * (1.0 + JITTER)
-    W = -0.5 * (N.T @ s.H @ N) * K  # ∂/∂log k(z, z')
+    K[np.diag_indices(m)] = p.variance * (1.0 + JITTER)
+    by_K = P * (N.T @ S[-m:, -m:] @ N / p.noise - r.C[-m:, -m:]) + r.c[-m:] @ r.c[-m:].T
+    W = -0.5 * by_K * K  # ∂/∂log k(z, z')
     by_lengthscale = s.by_lengthscale + _by_lengthscale(p, W, Z, Z)
-    by_variance = s.by_variance + float(np.sum(W)) - outputs * rows * p.variance / (2.0 * p.noise)
-    return np.concatenate([-by_lengthscale, [-by_variance], -s.by_linear, [by_noise]])
+    by_variance = s.by_variance + float(np.sum(W)) - P * rows * p.variance / (2.0 * p.noise)
+    slopes = slice(1, 1 + D)
+    by_linear = 0.5 * (np.sum(r.c[slopes] ** 2, 1) - P * (1.0 - np.diag(r.C)[slopes]))
+    return np.concatenate([-by_lengthscale, [-by_variance], -by_linear, [by_noise]])
 
 
 def with_prior(theta: np.ndarray, value: float, gradient: np.ndarray) -> tuple[float, np.ndarray]:

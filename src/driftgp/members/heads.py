@@ -5,8 +5,10 @@ variance of the noise over that of a weight, a sample (φ, y) changes
 
     g = C φ,   s = φᵀ g,   w ← w + g (y − wᵀφ) / (λ + s),   C ← (C − g gᵀ / (λ + s)) / λ
 
-and a new target has mean wᵀφ and variance σ² (1 + s), with σ² the recent mean of (y − wᵀφ)² / (1 + s). The last change
-of C is kept as (g, 1/(λ + s), λ) and carried out when the next sample comes, in one pass through C with its product.
+and a new target has mean wᵀφ and variance σ² (1 + s), with σ² the recent mean of (y − wᵀφ)² / (1 + s). Changes of C
+wait until there are B of them and are then carried out together, in one pass through memory. With C₀ as it was before,
+
+    C = (C₀ − Σ_j γ_j g_j g_jᵀ) / κ,   and a sample adds g = C φ with γ = κ / (λ + s), and then κ ← κ λ
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftgp.contract import Units
-from driftgp.records import View, floats, number
+from driftgp.records import View, floats, number, whole
 
 # Errors over which the noise is averaged.
 _NOISE_MEMORY = 100.0
@@ -25,15 +27,18 @@ LEAST = float(np.finfo(float).tiny) ** 0.5
 # No step leaves larger numbers, whatever the stream: products of two of them are finite.
 LARGEST = 1e150
 _LEAST_RATE = 0.5  # of forgetting
+WAITING = 8  # changes of a large C that are carried out together
 
 
 class HeadsState(View):
     """H regressions on F features."""
 
-    C: np.ndarray = floats("H", "packed")  # upper triangles, row after row
-    g: np.ndarray = floats("H", "F")  # the change of C that is still to be carried out
-    gain: np.ndarray = floats("H")
-    keep: np.ndarray = floats("H")
+    C: np.ndarray = floats("H", "packed")  # C₀: upper triangles, row after row
+    g: np.ndarray = floats("H", "B", "F")  # the changes of C that wait
+    gain: np.ndarray = floats("H", "B")  # γ
+    keep: np.ndarray = floats("H")  # κ
+    waiting: int = whole()  # how many there are
+    trace: np.ndarray = floats("H")  # of C
     w: np.ndarray = floats("H", "F", "P")
     noise: np.ndarray = floats("H", "P")  # σ²
     errors: float = number()  # how many errors σ² stands for
@@ -75,18 +80,19 @@ class Heads:
     def start(self, state: HeadsState, q: float, noise: float) -> None:
         """Nothing is known: w = 0, C = I/q."""
         F = state.w.shape[1]
-        state.C[...] = packed(np.eye(F) / q)
-        state.g[...], state.gain[...], state.keep[...], state.w[...] = 0.0, 0.0, 1.0, 0.0
+        state.w[...], state.waiting = 0.0, 0
+        for h in range(len(self.rates)):
+            self.put(state, h, np.eye(F) / q)
         state.noise[...], state.errors = noise, 1.0
 
     def settle(self, state: HeadsState, h: int) -> np.ndarray:
-        """C of a head with its last change carried out, F×F."""
-        C = unpacked(state.C[h], state.w.shape[1])
-        return (C - state.gain[h] * np.outer(state.g[h], state.g[h])) / state.keep[h]
+        """C of a head with all changes carried out, F×F."""
+        C, g, gain = unpacked(state.C[h], state.w.shape[1]), state.g[h, : state.waiting], state.gain[h, : state.waiting]
+        return (C - (g.T * gain) @ g) / state.keep[h]
 
-    def put(self, state: HeadsState, h: int, C: np.ndarray, w: np.ndarray) -> None:
-        """Give a head another C and w."""
-        state.C[h], state.w[h] = packed(C), w
+    def put(self, state: HeadsState, h: int, C: np.ndarray) -> None:
+        """Give a head another C, for which no change waits."""
+        state.C[h], state.trace[h] = packed(C), np.trace(C)
         state.g[h], state.gain[h], state.keep[h] = 0.0, 0.0, 1.0
 
     def forecast(self, state: HeadsState, Phi: np.ndarray, q: float) -> np.ndarray:
@@ -114,7 +120,7 @@ class Heads:
 
     def learn(self, state: HeadsState, phi: np.ndarray, y: np.ndarray, q: float, turn: int) -> np.ndarray:
         """Learn one sample, the `turn`-th; return the errors y − wᵀφ, H×P."""
-        F = len(phi)
+        F, last = len(phi), state.waiting
         state.errors = min(state.errors + 1.0, _NOISE_MEMORY)
         errors = np.empty_like(state.noise)
         for h, rate in enumerate(self.rates):
@@ -124,20 +130,32 @@ class Heads:
                 column, share = C[i].copy(), weight / (1.0 + weight * C[i, i])
                 w -= share * np.outer(column, w[i])
                 C -= share * np.outer(column, column)
+                self.put(state, h, C)
             g = C @ phi
             s = phi @ g
             if not (np.isfinite(s) and s >= 0.0):  # rounding has left no covariance: begin again
                 C = np.eye(F) / q
+                self.put(state, h, C)
                 g = C @ phi
                 s = phi @ g
-            e = y - phi @ w
-            keep = rate if np.trace(C) <= rate * _GROWTH * F / q else 1.0
+            e = np.clip(y - phi @ w, -LARGEST, LARGEST)  # its square has to be finite
+            keep = rate if state.trace[h] <= rate * _GROWTH * F / q else 1.0
             gain = 1.0 / (keep + s)
             w += gain * np.outer(g, e)
             state.noise[h] += (e**2 / (1.0 + s) - state.noise[h]) / state.errors
-            state.C[h], state.g[h], state.gain[h], state.keep[h] = packed(C), g, gain, keep
+            state.g[h, last], state.gain[h, last] = g, gain * state.keep[h]
+            state.keep[h] *= keep
+            state.trace[h] = (state.trace[h] - gain * (g @ g)) / keep
             errors[h] = e
+        state.waiting = last + 1
+        if state.waiting == state.g.shape[1]:
+            self._carry_out(state)
         return errors
+
+    def _carry_out(self, state: HeadsState) -> None:
+        for h in range(len(self.rates)):
+            self.put(state, h, self.settle(state, h))
+        state.waiting = 0
 
     def rescale(self, state: HeadsState, u: np.ndarray, a: np.ndarray, q: float, units: Units) -> None:
         """Features (φ_i − u_i φ_0)/a_i for i = 1 … len(u) and a constant φ_0 = 1, and targets in other units.
@@ -158,20 +176,23 @@ class Heads:
             w[0] -= units.y_centre / units.y_scale
             if not np.trace(C) <= _GROWTH * len(C) / q:
                 C = np.eye(len(C)) / q
-            self.put(state, h, C, w)
+            self.put(state, h, C)
+            state.w[h] = w
         state.noise /= units.y_scale**2
 
     def check(self, state: HeadsState) -> None:
         """Refuse numbers that no step could have left."""
-        for name in ("C", "g", "w"):
+        for name in ("C", "g", "w", "trace"):
             check_size(name, getattr(state, name))
+        if not 0 <= state.waiting < state.g.shape[1]:
+            raise ValueError(f"waiting must lie in [0, {state.g.shape[1]})")
         if not (np.all((state.noise >= 0.0) & (state.noise <= LARGEST**2)) and 1.0 <= state.errors <= _NOISE_MEMORY):
             raise ValueError(f"noise must lie in [0, {LARGEST**2:g}], and errors must lie in [1, 100]")
         if not (
             np.all((state.gain >= 0.0) & (state.gain <= 1.0 / _LEAST_RATE))
-            and np.all((state.keep >= _LEAST_RATE) & (state.keep <= 1.0))
+            and np.all((state.keep >= _LEAST_RATE**state.waiting) & (state.keep <= 1.0))
         ):
-            raise ValueError("gain must lie in [0, 2], and keep must lie in [0.5, 1]")
+            raise ValueError("gain must lie in [0, 2], and keep must lie in [0.5, 1] for each change that waits")
 
 
 def check_size(name: str, values: np.ndarray) -> None:

@@ -67,7 +67,7 @@ class Lagged(Model):
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
         F = 1 + inputs + self.lags * outputs
-        return LaggedState.dtype(lags=self.lags, P=outputs, H=self.voices, F=F, packed=packed_size(F))
+        return LaggedState.dtype(lags=self.lags, P=outputs, H=self.voices, F=F, B=1, packed=packed_size(F))
 
     def view(self, record: np.ndarray) -> LaggedState:
         """The fields of a state."""

@@ -1,4 +1,4 @@
-"""What every predictive distribution can do."""
+"""The methods of every predictive distribution."""
 
 import abc
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ _ROWS_SHOWN = 3
 class Prediction(abc.ABC):
     """A predictive distribution at N points: arrays of shape N, or N×P for P outputs.
 
-    What a method takes (targets, probabilities, normal scores) is broadcast against this shape; further axes may come
+    Arguments (targets, probabilities, normal scores) are broadcast against this shape; further axes may come
     in front: `quantile(q)` for q of shape Q×1 gives Q×N.
 
     >>> from driftgp.predictions import Gaussian
@@ -147,12 +147,12 @@ class Prediction(abc.ABC):
     def scores(self) -> Any:
         """Errors beside persistence and seasonal naive forecasts, CRPS, coverage in all, by hour and by decile.
 
-        Of what `evaluate` of an `Online` or a `Fleet` gave: see `driftgp.stream.scores.Scores`.
+        For predictions from `evaluate` of an `Online` or a `Fleet`: see `driftgp.stream.scores.Scores`.
         """
         seen = None if self.source is None else self.source.seen
         if seen is None:
             raise ValueError(
-                "scores need the targets, which evaluate knows and predict does not: take driftgp.evaluate.scores(p, y)"
+                "scores need targets: use the result of evaluate, or driftgp.evaluate.scores(prediction, y)"
             )
         return seen.scores(self)
 

@@ -73,7 +73,7 @@ def _calendar(at: np.ndarray, *, dated: bool, days: bool) -> tuple[str, ...]:
 
 
 def _alike(y: np.ndarray, rows: int) -> bool:
-    """Whether targets so many rows apart are alike."""
+    """Whether targets at this distance in rows are alike."""
     share, pairs = _correlation(y, rows)
     return pairs >= _ENOUGH and share > _SURE / math.sqrt(pairs)
 
@@ -90,7 +90,7 @@ def _period(y: np.ndarray, horizon: int) -> list[int]:
 
 
 def _correlation(y: np.ndarray, rows: int) -> tuple[float, int]:
-    """Correlation of values so many rows apart, and of how many pairs."""
+    """Correlation of values at this distance in rows, and the number of pairs."""
     before, after = y[: max(len(y) - rows, 0)], y[rows:]
     there = np.isfinite(before) & np.isfinite(after)
     before, after = before[there], after[there]

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftgp.data.blocks import Block, Complain, time_texts
-from driftgp.data.rows import Rows
+from driftgp.data.blocks import Block, time_texts
+from driftgp.data.rows import Complain, Rows
+from driftgp.data.written import Written
 from driftgp.frames import Table
 from driftgp.runs import words
 from driftgp.runs.oddities import Oddities
@@ -65,15 +66,28 @@ class Whole(NamedTuple):
     table: Table
     settings: StreamSettings
     remarks: tuple[str, ...]  # how the file was read, what was left out, and what is odd about its rows
+    written: Written
+    offsets: np.ndarray  # N, seconds ahead of UTC where times say it, else NaN
 
 
-def read_whole(settings: Settings, rows: Rows, *, most: int | None = None, complain: Complain | None = None) -> Whole:
-    """Read rows, all of them or the first so many, as one table; the arguments are those of `read_inputs`."""
-    if settings.key is not None:
+def read_whole(
+    settings: Settings, rows: Rows, *, most: int | None = None, complain: Complain | None = None, keyed: bool = False
+) -> Whole:
+    """Read rows, all of them or the first so many, as one table.
+
+    Args:
+        settings: which columns there are, and how they are written.
+        rows: from the beginning.
+        most: rows to read at most.
+        complain: called with a line about each malformed row that is left out.
+        keyed: whether there may be several series, which have inputs of their own.
+    """
+    if settings.key is not None and not keyed:
         raise ValueError(f"key is {settings.key!r}, but this reads one series: give a file with its rows alone")
     run = Run(settings, rows, complain=complain)
     whole = _whole(run, most)
-    return Whole(whole.table, run.stream.settings, _remarks(run, whole))
+    remarks = _remarks(run, whole, inputs=not keyed)
+    return Whole(whole.table, run.stream.settings, remarks, run.facts.written, whole.offsets)
 
 
 def _whole(run: Run, most: int | None) -> Block:
@@ -95,17 +109,19 @@ def matrix(streams: Streams, block: Block) -> tuple[tuple[str, ...], np.ndarray,
     return names, X, y[:, 0]
 
 
-def _remarks(run: Run, block: Block) -> tuple[str, ...]:
+def _remarks(run: Run, block: Block, *, inputs: bool = True) -> tuple[str, ...]:
     """How a file was read, which columns were left out, which give the target away, and what is odd about the rows."""
     from driftgp.runs.warnings import warnings_of
 
     table, watched = block.table, run.facts.watched
+    keys = [""] * len(block) if run.settings.key is None else table.columns[run.settings.key].values
     values = [table.columns[name].values for name in (*watched, run.settings.target)]
     run.oddities = Oddities((*watched, run.settings.target))
     at = table.columns[run.facts.written.time[0]].values if run.facts.written.time else np.full(len(block), np.nan)
     texts = time_texts(block, run.facts.written)
-    run.oddities.see(block.lines, [""] * len(block), at, texts, block.offsets, np.array(values).T)
+    run.oddities.see(block.lines, keys, at, texts, block.offsets, np.array(values).T)
     run.monitor = None
     lists = (("read", words.read(run)), ("left out", run.facts.written.left_out))
     said = tuple(f"{what}: {'; '.join(found)}" for what, found in lists if found)
-    return *said, *(f"{name.lower()}: {text}" for name, text in words.inputs(run)), *warnings_of(run)
+    own = words.inputs(run) if inputs else []
+    return *said, *(f"{name.lower()}: {text}" for name, text in own), *warnings_of(run)

@@ -50,7 +50,7 @@ class ByName:
         return Choice(self.model(X.shape[1]), len(X))
 
     def model(self, inputs: int) -> Model:
-        """The model for so many inputs: from the inside, in units that adapt, without gaps, and calibrated."""
+        """The model for this number of inputs, in its wrappers: units, gaps, calibration."""
         settings, named = self.settings, self.settings.named
         model: Model = Gaps(_BUILDERS[str(settings.model)](named, inputs, self.forgetting))
         if settings.standardise:

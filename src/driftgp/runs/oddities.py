@@ -122,5 +122,5 @@ class Oddities:
         self.last = dict(zip(keys, np.asarray(times, np.float64).tolist(), strict=True))
         low, high = (np.array(stored[name], np.float64) for name in ("low", "high"))
         if low.shape != self.low.shape or high.shape != self.high.shape or np.isinf([low, high]).any():
-            raise ValueError("its columns have other ranges than it has columns")
+            raise ValueError("its ranges do not fit its columns")
         self.low, self.high = low, high

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.data.blocks import Block, Complain, Order, Reader, Source, in_order_of_time, order_of, time_texts
-from driftgp.data.rows import Row, Rows
+from driftgp.data.blocks import Block, Order, Reader, in_order_of_time, order_of, time_texts
+from driftgp.data.rows import Complain, Row, Rows
 from driftgp.data.written import Written, find_written, likely_keys
 from driftgp.fleet import Fleet
 from driftgp.frames import Table
@@ -112,16 +112,17 @@ class Run:
             settings: those of the run; of a resumed one, the same as before.
             rows: all rows, also those read before the file was written; of a live stream, the rows since then.
             saved: what the file holds.
-            live: answer each row at once.
+            live: answer the rows that are there at once.
             frozen: predict by what was saved, and learn nothing.
             growing: more rows are expected, so that rows are taken in the order in which they stand.
             monitored: keep scores, and answer; without, rows are only learned from.
-            block: rows that are answered at a time; None for one of a live stream, and many of a file.
+            block: rows that are answered at a time, at most; None for many.
             complain: called with a line about each malformed row that is left out.
         """
         self.settings, self.live, self.frozen = settings, live, frozen
-        self._block = 1 if live else block
-        self._source = Source(rows, skip=settings.malformed == "skip", complain=complain)
+        self._block = block
+        self._source = rows
+        rows.complain = (complain or (lambda _: None)) if settings.malformed == "skip" else None
         self._sorted: Block | None = None
         self._expected = 0  # series, as far as a first look at the file has shown
         if saved is None:
@@ -144,7 +145,7 @@ class Run:
 
     def _found(self, rows: Rows, *, finite: bool) -> Facts:
         settings = self.settings
-        first = self._source.look(1 if self.live else PEEK)
+        first = rows.look(1 if self.live else PEEK)
         asked = settings.with_their_row
         written = find_written(
             rows,
@@ -174,7 +175,7 @@ class Run:
         return facts if sample is None else self._judged(facts, sample, rows, first, asked)
 
     def _judged(self, facts: Facts, sample: Block, rows: Rows, first: list[Row], asked: tuple[str, ...]) -> Facts:
-        """What follows from the first rows, once they are read."""
+        """Facts that follow from the first rows."""
         settings, written = self.settings, facts.written
         y = np.asarray(sample.table.columns[settings.target].values, np.float64)
         at = _times(sample, written)
@@ -208,7 +209,7 @@ class Run:
             step = usual_step(at / 1e6)
         if step is None:
             raise ValueError(
-                f"half-life {text!r} needs rows that are usually as far apart: the first ones are not, or are too few"
+                f"half-life {text!r} needs rows at regular distances in time: the first rows are irregular, or too few"
             )
         return float(0.5 ** (step / (length * SECONDS.get(unit, 1.0))))
 
@@ -310,7 +311,7 @@ class Run:
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def to_bytes(self, output: int = 0) -> bytes:
-        """All that is needed to go on, with the length that the output had."""
+        """Everything that is needed to continue, with the length of the output."""
         facts = self.facts._replace(written=replace(self.facts.written, kinds=self.reader.kinds))
         extra = {
             "settings": self.settings.to_json(),
@@ -326,7 +327,7 @@ class Run:
         return store.to_bytes(KIND, self.stream.streams, extra=extra)
 
     def _go_on_from(self, saved: Saved) -> None:
-        rows = self._source.rows
+        rows = self._source
         _same_settings(saved.settings, self.settings)
         if rows.header != saved.facts.written.header:
             raise ValueError(
@@ -350,7 +351,7 @@ class Run:
                 break
         if self.rows < saved.rows or self.reader.digest != saved.digest:
             raise ValueError(
-                f"the first {saved.rows} rows of {self._source.rows.place} are not those that the checkpoint has seen: "
+                f"the first {saved.rows} rows of {self._source.place} are not those that the checkpoint has seen: "
                 "resume on the same file, or on one that has only grown"
             )
 
@@ -362,7 +363,7 @@ class Run:
 
 
 def read_checkpoint(data: bytes) -> Saved:
-    """What the file of a run holds, or a refusal of data that is none."""
+    """What the file of a run holds; other data are refused."""
     extra = store.opened(KIND, data)["extra"]
     try:
         settings = settings_from({name: value for name, value in extra["settings"].items() if value is not None})
@@ -388,7 +389,7 @@ def _facts(stored: dict[str, Any]) -> Facts:
     lags, calendar = stored["chosen"]
     forgetting = stored["forgetting"]
     if forgetting is not None and not 0.0 < float(forgetting) <= 1.0:
-        raise ValueError(f"run is damaged: no model forgets at a rate of {forgetting!r}")
+        raise ValueError(f"run is damaged: a rate of forgetting must lie in (0, 1]; got {forgetting!r}")
     return Facts(
         Written.from_json(stored["written"]),
         Chosen(tuple(map(int, lags)), tuple(map(str, calendar))),
@@ -435,7 +436,7 @@ def _values(table: Table, name: str) -> np.ndarray:
 
 
 def _flags(marks: dict[str, np.ndarray], alarms: dict[int, list[str]], rows: int) -> list[str]:
-    """What was odd about each row, in words."""
+    """The flags of each row, in words."""
     words: dict[int, list[str]] = {}
     for name, marked in marks.items():
         for row in np.flatnonzero(marked).tolist():
@@ -448,11 +449,15 @@ def _flags(marks: dict[str, np.ndarray], alarms: dict[int, list[str]], rows: int
     return made
 
 
+def _given(value: Any) -> str:
+    return "not given" if value is None else repr(value)
+
+
 def _same_settings(before: Settings, now: Settings) -> None:
     for name, value in before.to_json().items():
         given = now.to_json()[name]
         if given != value:
             raise ValueError(
-                f"{name.replace('_', '-')} is {given!r}, and the checkpoint's run had {value!r}: "
+                f"{name.replace('_', '-')} is {_given(given)}, and the checkpoint was made with {_given(value)}: "
                 "resume with the same settings, or start a new checkpoint"
             )

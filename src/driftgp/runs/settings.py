@@ -189,7 +189,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
     with path.open("rb") as file:
         text = file.read(LARGEST_CONFIG + 1)
     if len(text) > LARGEST_CONFIG:
-        raise ValueError(f"{path} is no config file: it has more than {LARGEST_CONFIG} bytes")
+        raise ValueError(f"{path} is too large for a config file: it has more than {LARGEST_CONFIG} bytes")
     try:
         return tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -320,9 +320,9 @@ def _time_format(name: str, value: Any) -> str:
             datetime.strptime("", text)
         except ValueError as error:
             if "does not match" not in str(error):
-                raise ValueError(f"{name} {text!r} is no format: {error}") from error
+                raise ValueError(f"{name} {text!r} is not a time format: {error}") from error
         except re.error as error:
-            raise ValueError(f"{name} {text!r} is no format: {error}") from error
+            raise ValueError(f"{name} {text!r} is not a time format: {error}") from error
     return text
 
 

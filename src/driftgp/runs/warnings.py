@@ -1,4 +1,4 @@
-"""What one should know before one believes a run: the same in the summary, in `inspect` and on the picture."""
+"""Warnings about a run: the same in the summary, in `inspect` and on the picture."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta, timezone
@@ -25,23 +25,23 @@ class Judged(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """What it was told."""
+        """Its settings."""
 
     @property
     def facts(self) -> Facts:
-        """What its first rows have shown."""
+        """Facts from its first rows."""
 
     @property
     def monitor(self) -> Monitor | None:
-        """How it has done."""
+        """Its errors so far."""
 
     @property
     def oddities(self) -> Oddities:
-        """What is odd about its rows."""
+        """Odd rows that were found."""
 
     @property
     def remarks(self) -> list[str]:
-        """What its stream has said."""
+        """Remarks of its stream."""
 
 
 def warnings_of(run: Judged) -> list[str]:
@@ -174,12 +174,14 @@ def _order(run: Judged) -> Iterator[str]:
 
 def _why_same(run: Judged, share: float) -> str:
     keys, written = run.facts.keys, run.facts.written
+    hour = next((name for name in written.header if name.casefold().startswith(("hour", "hr"))), None)
+    if hour is not None and share > _MOST and len(written.time) == 1 and run.settings.key is None:
+        return f"{hour!r} seems to hold the hour of each row: say --time {written.time[0]},{hour}"
     if keys:
         return f"{keys[0]!r} looks like the key of several series: say --key {keys[0]}"
     if share <= _MOST:
         return "Remove what is there twice; clocks that go back in autumn need times with their offset from UTC"
-    hour = next((name for name in written.header if name.casefold().startswith(("hour", "hr"))), "hour")
-    hours = f"if hours stand apart, say --time {written.time[0]},{hour}"
+    hours = f"if a column holds the hours, say --time {written.time[0]},{hour or 'HOURS'}"
     several = "If the file has several series, name their column with --key; "
     return several + hours if run.settings.key is None else _capital(hours)
 

@@ -1,4 +1,4 @@
-"""What a run is, in words for people: its model, its inputs, its intervals."""
+"""A run described for people: its model, its inputs, its intervals."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def ahead(run: Run | Saved) -> str:
 
 
 def inputs(run: Run | Saved) -> list[tuple[str, str]]:
-    """Where forecasts come from: names and sentences."""
+    """The inputs of the forecasts: names and sentences."""
     settings, plan = run.stream.settings, run.stream.streams.planned
     lines: list[tuple[str, str]] = []
     if settings.base is not None:
@@ -37,14 +37,17 @@ def inputs(run: Run | Saved) -> list[tuple[str, str]]:
     if plan is not None and plan.late:
         before = "one row" if settings.horizon == 1 else f"{settings.horizon} rows"
         lines.append(
-            ("Late", f"{_some(plan.names[plan.known :])}: values of {before} before (--features: known with their row)")
+            (
+                "Late",
+                f"{_some(plan.names[plan.known :])}: values of {before} before (--features: those known in time)",
+            )
         )
     if settings.lags:
-        how = "" if run.settings.lags is not None else " (chosen by the first rows; --lags)"
+        how = "" if run.settings.lags is not None else " (chosen by the first rows; --lags sets them)"
         lines.append(("Lags", f"targets {_some([str(lag) for lag in settings.lags])} steps before{how}"))
     cycles = [*(_CYCLES[cycle] for cycle in settings.calendar), *(["holidays"] if settings.holidays else [])]
     if cycles:
-        how = "" if run.settings.calendar is not None else " (chosen by the times of the rows; --calendar)"
+        how = "" if run.settings.calendar is not None else " (chosen by the times of the rows; --calendar sets it)"
         lines.append(("Calendar", ", ".join(cycles) + how))
     return lines
 

@@ -43,8 +43,8 @@ class Job:
         calendar: cycles of the calendar that are inputs; timestamps are seen in Spark's time zone.
         holidays: dates, or the code of a country.
         horizon: rows of a key from a forecast to the last row whose target is known.
-        effort: of the default model: "low" for thousands of keys.
-        support: of its targets.
+        effort: cost and accuracy of the default model; "low" for thousands of keys.
+        support: range of the targets.
         base: column that holds a forecast of the target from elsewhere.
         level: probability that the interval holds the target.
         missing: what becomes of rows with a blank input.

@@ -2,7 +2,7 @@
 
     plan      columns of any form → numbers, decided once, the same for all series of a fleet
     derived   inputs that follow from the past and from the calendar
-    clock     time between rows, rows that come late, times that cannot be
+    clock     time between rows, rows that come late, times that are not plausible
     begin     the first rows choose the model
     series    one series: predicts, learns, waits for labels
     stacks    the states of all series that have one model, in one array

@@ -189,7 +189,7 @@ class Clock(NamedTuple):
         numbers = [float(each) for each in (latest, before, jumped, longest, size)]
         sound = not any(map(math.isinf, (*numbers, *steps))) and numbers[4] > 0.0 and numbers[3] >= 0.0
         if not sound or len(steps) > ENOUGH or type(late) is not int:
-            raise ValueError("its clock has numbers that no clock has")
+            raise ValueError("its clock has a number that is not finite or out of range")
         if not all(flag in (None, False, True) for flag in (dated, zoned)):
-            raise ValueError("its clock has flags that no clock has")
+            raise ValueError("its clock has a flag that is not valid")
         return cls(numbers[0], numbers[1], numbers[2], late, numbers[3], steps, numbers[4], grid is True, dated, zoned)

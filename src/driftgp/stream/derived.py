@@ -8,7 +8,7 @@ Row q is predicted when the targets of rows up to q − h are known, h being the
                                   (none if there was no such row), else of row q − k
     calendar                      see `calendar`
 
-What there is not is NaN: rows without a full past have missing inputs, not missing forecasts.
+An input whose past row is missing is NaN: the row has a missing input, not a missing forecast.
 """
 
 from typing import Any, NamedTuple
@@ -106,7 +106,7 @@ class Past:
     __slots__ = ("at", "count", "grid", "late", "steps", "y")
 
     def __init__(self, columns: int) -> None:
-        """Start with nothing, for rows with so many columns that are known late."""
+        """Start without any rows, for this number of columns that are known late."""
         self.count = 0
         self.at, self.y, self.steps = np.zeros(0), np.zeros(0), np.zeros(0)
         self.grid, self.late = np.zeros(0, bool), np.zeros((0, columns))
@@ -150,9 +150,9 @@ class Past:
         rows = len(arrays["y"])
         shapes = {name: (rows, columns) if name == "late" else (rows,) for name in _FIELDS}
         if type(count) is not int or rows > min(depth, count) or any(arrays[n].shape != shapes[n] for n in _FIELDS):
-            raise ValueError("its past has other shapes than its settings")
+            raise ValueError("the shapes of its past rows do not fit its settings")
         if any(np.isinf(array).any() for array in arrays.values()) or np.any(np.diff(arrays["at"]) < 0.0):
-            raise ValueError("its past has numbers that no past has")
+            raise ValueError("its past rows have a number that is not finite or out of range")
         past.count = count
         for name, array in arrays.items():
             setattr(past, name, array)

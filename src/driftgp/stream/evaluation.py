@@ -1,4 +1,4 @@
-"""What was predicted of rows, with the rows: their own times, keys, targets, and what was odd about each."""
+"""Predictions together with their rows: times, keys, targets and flags."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,36 @@ from typing import Any
 import numpy as np
 
 from driftgp.frames import Source
-from driftgp.predictions import Prediction
+from driftgp.predictions import Prediction, joined
+from driftgp.progress import Progress
 from driftgp.stream.base import place_of
 from driftgp.stream.runtime import Block, Streams
 from driftgp.stream.scores import Scores, scores_of
+
+_PARTS = 100  # into which a call that shows its progress cuts its rows
+_LEAST = 500  # rows of a part
+_EACH = 10  # rows of each key in a part
+
+
+def in_parts(
+    streams: Streams, block: Block, y: np.ndarray, keys: list[Any], elapsed: Any
+) -> tuple[Prediction, dict[str, np.ndarray]]:
+    """Do what `Streams.take` does, bit for bit, and show how far it is."""
+    if streams.settings.missing == "refuse":
+        streams.refuse_gaps(block.codes[:, : block.plan.known], block.plan)
+    N = len(block.codes)
+    size = max(_LEAST, N // _PARTS, _EACH * len(set(keys)))
+    passed = None if elapsed is None else np.asarray(elapsed)
+    parts, flags = [], []
+    with Progress(N, "rows") as progress:
+        for begin in range(0, N, size):
+            rows = slice(begin, begin + size)
+            own = passed if passed is None or passed.ndim == 0 else passed[rows]
+            made, remarks = streams.take(block.part(rows), y[rows], keys[rows], elapsed=own, at_once=False)
+            parts += [] if made is None else [made]
+            flags.append(remarks)
+            progress.to(min(begin + size, N))
+    return joined(parts, block.source), {name: np.concatenate([own[name] for own in flags]) for name in flags[0]}
 
 
 def with_rows(
@@ -72,7 +98,7 @@ class Seen:
 
     @property
     def remarks(self) -> list[str]:
-        """What was odd about each row, in words."""
+        """The flags of each row, in words."""
         rows: list[list[str]] = [[] for _ in self.wall]
         for name, marked in self.flags.items():
             for row in np.flatnonzero(marked).tolist():
@@ -80,7 +106,7 @@ class Seen:
         return [" ".join(words) for words in rows]
 
     def scores(self, prediction: Prediction) -> Scores:
-        """What the forecasts of these rows were worth."""
+        """The scores of the forecasts of these rows."""
         return scores_of(prediction, self)
 
     def before(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How forecasts have done, row by row: errors beside naive forecasts, coverage, widths, alarms.
+"""Scores of forecasts, row by row: errors beside naive forecasts, coverage, widths, alarms.
 
 Sums are kept for each series, and all that a summary says follows from them. They are taken one row after another, so
 that how rows are cut into blocks changes no bit of them. A row is scored once its target has come, if a target was
@@ -19,13 +19,16 @@ SUMS = (
     "rows", "missing", "gaps", "late", "jump", "alarms",
     "scored", "inside", "square", "absolute", "width", "log_density", "crps", "total", "total_square",
     *(f"{kind}_{number}" for number in range(1 + MOST) for kind in ("square", "absolute")),
-    "square_base", "absolute_base",
+    "square_base", "absolute_base", "widths",
 )  # fmt: skip
 _PLACE = {name: place for place, name in enumerate(SUMS)}
 LAST = 20_000  # rows scored by whose forecasts coverage is told apart
 HOURS = 24
 TENTHS = 10
 _SETTLED = 100  # rows of a series from which on an error is a sign of change, and not of a beginning
+_NARROW = (
+    10  # targets of a series from which on its intervals are the model's own; before, they say how little is known
+)
 _HOUR = 3_600_000_000  # microseconds
 _SHOWN = 50  # first and last alarms that are kept with their cause
 
@@ -82,7 +85,7 @@ class Monitor:
         densities: tuple[str, ...] = ("log_density",),
         naive: bool = True,
     ) -> None:
-        """Have seen nothing."""
+        """Start without any rows."""
         self.horizon, self.lags, self.watch, self.densities = horizon, lags, watch, densities
         self.compared = naive
         self.places: dict[Key, int] = {}
@@ -146,12 +149,14 @@ class Monitor:
         y, mean, low, high, naive = (array[here] for array in (rows.y, mean, rows.low, rows.high, naive))
         inside = (low <= y) & (y <= high)
         error = y - mean
+        narrow = self._narrow(which)
         terms = {
             "scored": np.ones(len(y)),
             "inside": inside,
             "square": error**2,
             "absolute": np.abs(error),
-            "width": high - low,
+            "width": np.where(narrow, high - low, 0.0),
+            "widths": narrow,
             "total": y,
             "total_square": y**2,
         }
@@ -174,6 +179,11 @@ class Monitor:
         if len(y) and float(np.max(error**2)) > self.largest:
             worst = int(np.argmax(error**2))
             self.largest, self.largest_line = float(error[worst] ** 2), int(lines[worst])
+
+    def _narrow(self, which: np.ndarray) -> np.ndarray:
+        """Which of the rows to be scored are not among the first of their series."""
+        before = self.sums[which, _PLACE["scored"]]
+        return np.asarray((before if (before >= _NARROW).all() else before + _rank(which)) >= _NARROW)
 
     def _alarm(self, rows: Watched, which: np.ndarray) -> dict[int, list[str]]:
         prediction, there = rows.prediction, np.isfinite(rows.y)
@@ -241,7 +251,7 @@ class Monitor:
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """All that is needed to go on, for a file."""
+        """Everything that is needed to continue, for a file."""
         return {
             "keys": list(self.places),
             "sums": self.sums,
@@ -269,9 +279,9 @@ class Monitor:
         largest, line = stored["largest"]
         self.largest, self.largest_line = float(largest), int(line)
         if len(self.places) != len(keys) or self.forecasts.ndim != 1 or self.forecasts.shape != self.inside.shape:
-            raise ValueError("its scores are not those of its series")
+            raise ValueError("its scores do not belong to its series")
         if not np.isfinite(self.hours).all() or np.isinf(self.sums[:, :6]).any() or len(self.forecasts) > LAST:
-            raise ValueError("its scores are numbers that no scores are")
+            raise ValueError("its scores have a number that is not finite or out of range")
 
 
 def means(sums: dict[str, float], labels: Sequence[str]) -> dict[str, float]:
@@ -285,7 +295,7 @@ def means(sums: dict[str, float], labels: Sequence[str]) -> dict[str, float]:
         "mae": sums["absolute"] / n,
         "relative": _relative(sums),
         "coverage": sums["inside"] / n,
-        "width": sums["width"] / n,
+        "width": sums["width"] / (sums["widths"] or math.nan),  # of all but the first rows of each series
         "nlpd": -sums["log_density"] / n,
         "crps": sums["crps"] / n,
     }
@@ -307,6 +317,18 @@ def _relative(sums: dict[str, float]) -> float:
 def _shares(counts: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         return np.stack([counts[:, 0], counts[:, 1] / counts[:, 0]], 1)
+
+
+def _rank(which: np.ndarray) -> np.ndarray:
+    """How many rows of the same series come before each row.
+
+    >>> _rank(np.array([0, 1, 0, 0, 1])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    rank = np.empty(len(which), np.int64)
+    for _, own in _by_place(which):
+        rank[own] = np.arange(len(rank[own]))
+    return rank
 
 
 def _by_place(which: np.ndarray) -> list[tuple[int, Any]]:

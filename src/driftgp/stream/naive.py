@@ -89,7 +89,7 @@ def find_seasons(
 
 
 def _rows_in(length: float, step: float, at: Any) -> int:
-    """Rows in so many seconds: one each step, or more where several have one time."""
+    """Number of rows in a span of seconds: one per step, or more where several rows have one time."""
     span = (np.nanmax(at) - np.nanmin(at)) / _SECOND
     each = len(at) * length / (span + step)
     return min(round(max(length / step, each)), 4 * _LONGEST)
@@ -110,7 +110,7 @@ def naive(
         y: the targets, N; NaN where there is none.
         at: times of the rows, N, those of the clock on the wall in microseconds where they are dates; None without.
         dated: whether times are dates.
-        horizon: rows from a forecast to the last row whose target is known.
+        horizon: how many rows after the last known target the predicted row is.
         seasons: two at most; None for those that the first rows show, which these rows then do without.
         lags: see `find_seasons`.
 
@@ -141,7 +141,7 @@ def forecasts(
 
 
 def _before_in_rows(y: np.ndarray, rows: int) -> np.ndarray:
-    """The target so many rows before each, N."""
+    """The target this number of rows before each row, N."""
     found = np.full(len(y), np.nan)
     found[rows:] = y[: max(len(y) - rows, 0)]
     return found
@@ -173,7 +173,7 @@ class Naive:
     __slots__ = ("at", "horizon", "lags", "last", "rows", "seasons", "y")
 
     def __init__(self, horizon: int, lags: tuple[int, ...] = (), seasons: tuple[Season, ...] | None = None) -> None:
-        """Know nothing, or the seasons."""
+        """Start without rows, with the seasons if they are given."""
         self.horizon, self.lags = horizon, lags
         self.seasons = seasons  # None until the first rows have shown how far apart rows are
         self.rows = 0
@@ -213,7 +213,7 @@ class Naive:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each of the forecasts is."""
+        """The name of each forecast."""
         return (PERSISTENCE, *(season.label for season in self.seasons or ()))
 
     def to_json(self) -> dict[str, Any]:
@@ -225,8 +225,8 @@ class Naive:
         seasons, rows = stored["seasons"], stored["rows"]
         self.seasons = None if seasons is None else tuple(map(Season.restored, seasons))
         if type(rows) is not int or rows < 0 or len(self.seasons or ()) > MOST:
-            raise ValueError("its naive forecasts are those of no series")
+            raise ValueError("its naive forecasts have a count that is not valid")
         self.rows, self.last = rows, float(stored["last"])
         self.at, self.y = (np.asarray(stored[name], np.float64) for name in ("at", "y"))
         if self.at.ndim != 1 or self.at.shape != self.y.shape or len(self.y) > rows or np.isinf(self.y).any():
-            raise ValueError("its naive forecasts have another past than its rows")
+            raise ValueError("its naive forecasts do not fit its rows")

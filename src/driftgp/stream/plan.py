@@ -11,7 +11,7 @@ A fleet has one plan of columns. Each series has the categories that its own row
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -312,7 +312,7 @@ def _checked_base(table: Table, settings: Settings) -> list[str]:
     if base not in table.columns:
         raise ValueError(f"base is {base!r}, but there is no such column: there are {listed(table.columns)}")
     column = table.columns[base]
-    if column.kind != "numbers" and any(label is not None for label in _labels(column)):
+    if column.kind != "numbers" and any(label is not None for label in _labels(column).values()):
         raise ValueError(f"base must hold numbers; column {base!r} holds {column.kind}, such as {example(column)!r}")
     return [base]
 
@@ -326,7 +326,7 @@ def _decided(column: Column, kind: Kind) -> Kind:
         return kind
     if column.kind == "numbers":
         return not column.empty
-    labels = [label for label in _labels(column) if label is not None]
+    labels = [label for label in _labels(column).values() if label is not None]
     if not labels:
         return False
     refuse_unread(column.name, labels[0])
@@ -334,7 +334,7 @@ def _decided(column: Column, kind: Kind) -> Kind:
 
 
 def _grown(labels: Labels, column: Column) -> Labels:
-    known = dict.fromkeys(_read(column, labels))
+    known = dict.fromkeys(label for _, label in _read(column, labels))
     new = [label for label in known if label is not None and label not in labels]
     if not new:
         return labels
@@ -351,29 +351,37 @@ def _grown(labels: Labels, column: Column) -> Labels:
 
 def _coded(column: Column, kind: Kind) -> np.ndarray:
     if isinstance(kind, dict):
-        return np.array(
-            [np.nan if label is None else float(kind.get(label, _UNSEEN)) for label in _read(column, kind)], np.float64
-        )
+        codes = {
+            value: np.nan if label is None else float(kind.get(label, _UNSEEN)) for value, label in _read(column, kind)
+        }
+        return np.fromiter(map(codes.__getitem__, _texts(column)), np.float64, len(column))
     if column.kind == "numbers":
         return np.asarray(column.values, np.float64)
-    odd = next((value for value in _labels(column) if value is not None), None)
+    odd = next((label for label in _labels(column).values() if label is not None), None)
     if odd is not None and kind is True:
         raise ValueError(f"column {column.name!r} must hold numbers, as at the start; got {odd!r}")
     return np.full(len(column), np.nan)
 
 
-def _labels(column: Column) -> list[str | None]:
-    """Values of a column of text; numbers that come in one are written out, and marks of what is missing are None."""
+def _texts(column: Column) -> list[str | None]:
+    """Values of a column of text; numbers that come in one are written out."""
     if column.kind == "text":
-        return [None if value is None or value.strip().casefold() in BLANK else value for value in column.values]
+        return list(column.values)
     return [None if value != value else f"{value:g}" for value in np.asarray(column.values, np.float64).tolist()]
 
 
-def _read(column: Column, labels: Labels) -> list[str | None]:
-    """The labels of a column; where it began with yes or no, all words for these are one of the two."""
+def _labels(column: Column) -> dict[str | None, str | None]:
+    """Each different value of a column of text, once, as a category; None for marks of what is missing."""
+    values = dict.fromkeys(_texts(column))
+    return {value: None if value is None or value.strip().casefold() in BLANK else value for value in values}
+
+
+def _read(column: Column, labels: Labels) -> Iterable[tuple[str | None, str | None]]:
+    """The same; where it began with yes or no, all words for these are one of the two."""
+    found = _labels(column).items()
     if not _began_with_a_flag(labels):
-        return _labels(column)
-    return [_flag(label) if label is not None and _is_flag(label) else label for label in _labels(column)]
+        return found
+    return [(value, _flag(label) if label is not None and _is_flag(label) else label) for value, label in found]
 
 
 def _began_with_a_flag(labels: Labels) -> bool:
@@ -417,7 +425,7 @@ def refuse_unread(name: str, first: str) -> None:
 
 
 def never_there(names: Sequence[str], rows: int) -> str:
-    """What to say of columns that had no value in any of so many rows.
+    """The sentence on columns that had no value in any row.
 
     >>> never_there(["wind"], 400)
     "column 'wind' has had no value in 400 rows, and says nothing so far: leave it out if none will come"

@@ -302,7 +302,7 @@ class Streams:
         """Rows as the next ones of a series."""
         codes = block.codes[places]
         if self.settings.missing == "refuse":
-            self._refuse_gaps(codes[:, : self.plan.known])
+            self.refuse_gaps(codes[:, : self.plan.known], self.plan)
         if not self.derived.any:
             return codes
         times = np.full(len(codes), np.nan)
@@ -358,7 +358,7 @@ class Streams:
             self.share(block.plan, named=block.named)
             gaps = np.isnan(block.codes[:, : self.plan.known]).any(1)
             if self.settings.missing == "refuse":
-                self._refuse_gaps(block.codes[:, : self.plan.known])
+                self.refuse_gaps(block.codes[:, : self.plan.known], self.plan)
             elif self.settings.missing == "skip":
                 y = np.where(gaps[:, None], np.nan, y)
             prepared = {
@@ -450,11 +450,13 @@ class Streams:
         encoder = self.encoder(categories)
         return encoder.names, encoder.expanded(rows.raw)
 
-    def _refuse_gaps(self, codes: np.ndarray) -> None:
+    @staticmethod
+    def refuse_gaps(codes: np.ndarray, plan: Plan) -> None:
+        """Refuse rows that have a blank among the inputs that are known with them."""
         if np.isnan(codes).any():
             row, place = np.argwhere(np.isnan(codes))[0]
             raise ValueError(
-                f"column {self.plan.names[place]!r} must not be blank, since missing is 'refuse'; row {row} has none"
+                f"column {plan.names[place]!r} must not be blank, since missing is 'refuse'; row {row} has none"
             )
 
     def _prepared(self, series: Series, block: Block, y: np.ndarray, places: np.ndarray, elapsed: Any) -> Prepared:
@@ -584,7 +586,7 @@ def _places(works: list[Work], ends: np.ndarray) -> tuple[np.ndarray | None, np.
 
 
 def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Items, so many at a time.
+    """Items, in lists of this size.
 
     >>> list(batched("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]

@@ -1,4 +1,4 @@
-"""What forecasts were worth: their errors beside those of naive forecasts, and how often their intervals held."""
+"""Scores of forecasts: errors beside those of naive forecasts, and coverage of intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Scores:
         nlpd: mean negative log predictive density.
         level: of the intervals.
         coverage: share of targets in their interval.
-        width: mean width of the intervals.
+        width: mean width of the intervals, without those of the first ten rows of each series, which are very wide.
         naive: RMSE and MAE of each naive forecast on the same rows, by what it is; with a base, its own as "base".
         by_hour: rows and coverage at each hour of the day, 24×2; None without dates.
         by_decile: rows and coverage for each tenth of the forecasts, from the lowest on, 10×2; of the last 20 000 rows.

@@ -553,9 +553,9 @@ def _rows(arrays: list[Any], columns: int, outputs: int) -> Rows:
     rows = Rows(*(np.asarray(array, np.float64) for array in arrays))
     N = len(rows)
     if [array.shape for array in rows.arrays] != [(N, columns), (N, outputs), (N,), (N,)]:
-        raise ValueError("rows have another form than the settings say")
+        raise ValueError("the shape of its rows does not fit its settings")
     if any(np.isinf(array).any() for array in rows.arrays) or not np.all(rows.steps > 0.0) or np.any(rows.spans < 0.0):
-        raise ValueError("rows have numbers that no row has")
+        raise ValueError("its rows have a number that is not finite or out of range")
     return rows
 
 

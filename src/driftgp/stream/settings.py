@@ -86,7 +86,7 @@ def settings(**given: Any) -> Settings:
     names = [field.name for field in fields(Settings)]
     for name in given:
         if name not in names:
-            raise ValueError(f"{name!r} is no setting of a stream: choose from {', '.join(names)}")
+            raise ValueError(f"{name!r} is not a setting of a stream: choose from {', '.join(names)}")
     made = Settings(**given)
     horizon = _count("horizon", made.horizon, 1)
     for name in ("target", "time", "key"):
@@ -171,7 +171,7 @@ def _names(argument: str, value: Any) -> tuple[str, ...]:
 
 
 def _lags(value: Any, horizon: int) -> tuple[int, ...]:
-    """Steps back to each lag: as a list has them, or the first so many that are known in time."""
+    """Steps back of each lag: those of the list, or the first ones that are known in time."""
     if isinstance(value, (str, bool)) or (isinstance(value, float) and not math.isfinite(value)):
         raise ValueError(f"lags must be a number, or a list of steps back such as [1, 2, 24]; got {value!r}")
     if not isinstance(value, Iterable):

@@ -30,6 +30,7 @@ _ARRAY = "array"  # key of a dict that stands for an array in the header
 _KINDS: dict[str, np.dtype[Any]] = {
     "f8": np.dtype("<f8"),
     "u8": np.dtype("<u8"),
+    "i8": np.dtype("<i8"),
     "u1": np.dtype("u1"),
     "b1": np.dtype("bool"),
 }
@@ -83,6 +84,7 @@ def _article(kind: Any) -> str:
         "run": "a run",
         "checkpoint": "a model and its state",
         "estimator": "an estimator",
+        "forecaster": "a Forecaster",
     }
     return known.get(str(kind), f"a {str(kind)[:40]}")
 
@@ -96,7 +98,7 @@ def kind_of(data: bytes) -> str | None:
 
 def _without_arrays(value: Any, blobs: list[bytes]) -> Any:
     if isinstance(value, np.ndarray):
-        code = "u1" if value.dtype == np.uint8 else {"f": "f8", "u": "u8", "b": "b1"}[value.dtype.kind]
+        code = "u1" if value.dtype == np.uint8 else {"f": "f8", "u": "u8", "i": "i8", "b": "b1"}[value.dtype.kind]
         blobs.append(np.ascontiguousarray(value, _KINDS[code]).tobytes())
         return {_ARRAY: [code, *value.shape]}
     if isinstance(value, dict):
@@ -119,7 +121,7 @@ def _with_arrays(value: Any, payload: memoryview, used: int) -> tuple[Any, int]:
     if _ARRAY in value:
         code, *shape = value[_ARRAY]
         if not all(type(size) is int and size >= 0 for size in shape):
-            raise ValueError("an array has a size that is no count")
+            raise ValueError("the size of an array is not a whole number")
         end = used + _KINDS[code].itemsize * math.prod(shape)
         if end > len(payload):
             raise ValueError("an array is longer than the file")
@@ -192,12 +194,12 @@ def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Store
         _fill(kind, streams, tree, given)
         extra = tree["extra"]
         if not isinstance(extra, dict):
-            raise ValueError("what was saved beside it is no table")
+            raise ValueError("the extra data saved beside it are not a table")
     except ValueError as error:
         text = str(error)
         already = text.startswith((f"{kind} ", "state "))
         raise ValueError(
-            text if already else f"{kind} is damaged: what it says of its rows cannot be ({text})"
+            text if already else f"{kind} is damaged: the description of its rows is not valid ({text})"
         ) from error
     except _WRONG as error:
         raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
@@ -309,7 +311,7 @@ def _start_of(kind: str, chosen: Settings, stored: dict[str, Any], given: Model 
     if stored["is"] == "model":
         return Given(model_of(kind, stored["model"], given))
     if stored["is"] != "default":
-        raise ValueError(f"{kind} cannot be read without what chose its models: give it")
+        raise ValueError(f"{kind} cannot be read without the model or start that it was made with: give it")
     if given is not None:
         raise ValueError(f"{kind} is of another model: of the default, not of {type(given).__name__}")
     return Default.of(chosen)

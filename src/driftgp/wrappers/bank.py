@@ -1,4 +1,4 @@
-"""Several models at once, mixed by how well each has predicted of late."""
+"""Several models at once, mixed by how well each has predicted recently."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -229,6 +229,11 @@ class Calibrated(Holding):
         first, second = moments(np.moveaxis(made["plain"], 0, 2), self.levels)  # N×P
         return np.sqrt(made["inner"]["variance"] * (second - first**2))
 
+    def median_reach(self, made: np.ndarray) -> np.ndarray:
+        """As the held model says, since its medians stay; a law that is stretched says less than it of how far."""
+        held = made["inner"]
+        return np.abs(made["mean"] - held["mean"]) + self.model.median_reach(held)
+
     def joint(self, state: CalibratedState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model, stretched as its variances are: the correlations stay."""
         log_g = self._log_g(state, X, self.model.forecast(state.inner, X))

@@ -94,7 +94,7 @@ class Credible(Holding):
         self.model.rescale(state.inner, units)
 
     def check(self, state: CredibleState) -> None:
-        """Refuse a range that is none."""
+        """Refuse a range whose ends are in the wrong order."""
         plausible.check(state.span)
         if state.doubts < 0:
             raise ValueError(f"doubts must not be negative; got {state.doubts}")

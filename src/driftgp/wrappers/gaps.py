@@ -352,12 +352,16 @@ class Gaps(Holding):
         return c / unit[:, None]
 
     def _changes(self, state: GapsState, missing: np.ndarray) -> np.ndarray:
-        """h of inputs that are missing, D×P: by the slopes where few errors have told yet."""
+        """h of inputs that are missing, D×P: by the slopes where few errors have told yet.
+
+        These are in units of the held model's variances: if its errors are smaller than it says, so is its law in the
+        end, and what a gap adds must not shrink with it.
+        """
         if (state.judged[missing] >= _FEW).all():
             return state.change
         slopes = self._slopes(state)
         least = np.sqrt(_LEAST * state.y_variance) / _unit(state.variance)[:, None]
-        first = np.copysign(np.maximum(np.abs(slopes), least), slopes)
+        first = np.copysign(np.maximum(np.abs(slopes), least), slopes) / np.sqrt(_usual(state))
         return np.where(state.judged[:, None] >= _FEW, state.change, first)
 
     def _count(self, state: GapsState, x: np.ndarray, filled: Filled, y: np.ndarray) -> None:
@@ -411,8 +415,7 @@ class Gaps(Holding):
         n = np.maximum(state.judged, 1.0)
         relative = filled.doubt / _unit(state.variance) ** 2
         part = np.clip(h * (filled.covariance @ h) / total, _CURIOUS * relative[:, None], 1.0)
-        usual = np.clip(state.ratio, 1.0 / _RATIO, _RATIO)
-        step = 0.5 * np.maximum(1.0 / (n + 1.0), _PACE)[:, None] * np.sqrt(part) * (ratio / usual - 1.0) * here
+        step = 0.5 * np.maximum(1.0 / (n + 1.0), _PACE)[:, None] * np.sqrt(part) * (ratio / _usual(state) - 1.0) * here
         most = np.sqrt(_MOST * state.y_variance) / _unit(state.variance)[:, None]
         size = np.clip(np.abs(h) * np.exp(step), 1e-3 * most, most)
         state.change[...] = np.where(missing[:, None], np.copysign(size, h), state.change)
@@ -447,6 +450,11 @@ def _ridge(state: GapsState) -> float:
 def _gain(count: Any) -> Any:
     """Weight of the last of so many rows in an average."""
     return np.minimum(_SOON / (count + _SOON - 1.0), 1.0)
+
+
+def _usual(state: GapsState) -> np.ndarray:
+    """Squared errors over variances in complete rows, P."""
+    return np.clip(state.ratio, 1.0 / _RATIO, _RATIO)
 
 
 def _spread(filled: Filled, h: np.ndarray) -> np.ndarray:

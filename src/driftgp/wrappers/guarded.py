@@ -223,9 +223,9 @@ class Guarded(Holding):
     def _drawn(self, state: GuardedState, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """κ and (1 − κ) c for forecasts of the held model, N×P each: 1 and 0 where they are plausible."""
         middle, reach = plausible.around(state.span)
-        mean, std = np.abs(held["mean"] - middle), np.sqrt(held["variance"])
+        mean = np.abs(held["mean"] - middle)
         farthest = mean.copy()
-        if np.any(mean + std > reach):  # a median is no farther from the mean than a standard deviation
+        if np.any(mean + self.model.median_reach(held) > reach):
             farthest = np.maximum(mean, np.abs(self.model.law(held).from_normal(0.0) - middle))
         out = farthest > reach
         scale = np.where(out, reach / np.where(out, farthest, 1.0), 1.0)

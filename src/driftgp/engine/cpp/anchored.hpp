@@ -26,6 +26,7 @@ class Anchored : public Node {
            stage = 0, at = 0, first = 0, span = 0, next_Z = 0, next_N = 0, next_points = 0, sums = 0, moments = 0,
            totals = 0;
     int ldF = 0;
+    size_t again = 0;  // where the last forecast is kept for the step after it: whose, its rows, x, φ, and C φ of each head
 
     // ---- rows and regressions
 
@@ -44,9 +45,34 @@ class Anchored : public Node {
     }
     void recur(double *state, const double *x, const double *target, double *wrong, Memory &memory) const {
         Lease lease(memory);
-        double *phi = memory.zeros(F);
-        find_features(state, x, phi, memory);
-        heads.learn(state, phi, target, std::exp(state[theta + K - 1]), whole(state, rows), wrong, memory);
+        const double *phi, *products = nullptr;
+        if (const double *known = known_of(state, x, memory)) {
+            phi = known, products = known + F;
+        } else {
+            double *own = memory.zeros(F);
+            find_features(state, x, own, memory);
+            phi = own;
+        }
+        heads.learn(state, phi, target, std::exp(state[theta + K - 1]), whole(state, rows), wrong, products, memory);
+        forget_forecast(memory);
+    }
+    // φ at x and C φ of each head, if the last forecast of this call was of this state as it is, and of x; or nullptr.
+    const double *known_of(const double *state, const double *x, Memory &memory) const {
+        if (!memory.kept) return nullptr;
+        const double *from = memory.kept + again, *of = nullptr;
+        std::memcpy(&of, from, sizeof of);
+        if (of != state || whole(from, 1) != whole(state, rows)) return nullptr;
+        return std::memcmp(from + 2, x, D * sizeof(double)) == 0 ? from + 2 + D : nullptr;
+    }
+    double *keep_forecast(const double *state, const double *x, Memory &memory) const {
+        double *to = memory.kept + again;
+        std::memcpy(to, &state, sizeof state);
+        whole(to, 1) = whole(state, rows);
+        std::copy_n(x, D, to + 2);
+        return to + 2 + D;
+    }
+    void forget_forecast(Memory &memory) const {
+        if (memory.kept) memory.kept[again] = 0.0;
     }
     // Regressions that know nothing but the last few rows.
     void learn_again(double *state, Memory &memory) const {
@@ -153,11 +179,11 @@ class Anchored : public Node {
         Hyperparameters p(state + fit.trial, D, memory);
         if (!FixedPoints(p, state + next_Z, M, next_count(state)).factor(state + next_N, memory)) return give_up(state);
         clear_sums(state);
-        std::fill_n(state + totals, size_t(4 + K), 0.0);
+        std::fill_n(state + totals, size_t(5 + D), 0.0);
         whole(state, stage) = SUMS, whole(state, at) = 0;
     }
     void clear_sums(double *state) const {
-        std::fill_n(state + sums, size_t(std::max(heads.count(), 3)) * packed_size(F), 0.0);
+        std::fill_n(state + sums, size_t(std::max(heads.count(), 2)) * packed_size(F), 0.0);
         std::fill_n(state + moments, size_t(heads.count()) * F * P, 0.0);
     }
     // Rows of the fit from `at` on, and where their targets are.
@@ -176,9 +202,9 @@ class Anchored : public Node {
         int own = 1 + D + z.m, ld = padded(own);
         const double *xs[SUMS_ROWS], *ys[SUMS_ROWS];
         int count = next_rows(state, SUMS_ROWS, xs, ys);
-        double *Nt = z.turned(z.spread(state + next_N, memory), memory);
-        double *Kx = memory.zeros(size_t(count) * z.ld), *near = memory.zeros(size_t(count) * z.ld);
-        double *Phi = memory.zeros(size_t(count) * ld), *S = memory.zeros(size_t(own) * ld);
+        double *Nt = z.turned(state + next_N, memory);
+        double *Kx = memory.take(size_t(count) * z.ld), *near = memory.take(size_t(count) * z.ld);
+        double *Phi = memory.take(size_t(count) * ld), *S = memory.zeros(size_t(own) * ld);
         z.features(xs, count, Nt, Kx, near, Phi, own, ld);
         unpack(state + sums, own, ld, S);
         product<true>(own, own, count, Phi, ld, Phi, ld, S, ld, FIRST, LAST, ADD, true);
@@ -186,7 +212,7 @@ class Anchored : public Node {
         double square = 0.0, inside = 0.0;
         for (int i = 0; i < count; i++) {
             const double *phi = Phi + size_t(i) * ld;
-            for (int j = 1 + D; j < own; j++) inside += phi[j] * phi[j];
+            inside += loose_dot(phi + 1 + D, phi + 1 + D, z.m);
             for (int q = 0; q < P; q++) {
                 square += ys[i][q] * ys[i][q];
                 for (int j = 0; j < own; j++) state[moments + size_t(j) * P + q] += phi[j] * ys[i][q];
@@ -218,77 +244,116 @@ class Anchored : public Node {
                 weights += c[i * P + o] * c[i * P + o];
             }
         }
-        pack(A, own, ld, state + sums + packed_size(F));
+        reach(state, A, own, ld, c, memory);
         std::copy_n(c, size_t(own) * P, state + moments);
         double evidence = P * (n * std::log(2.0 * 3.14159265358979323846 * q) + log_determinant) + squared - explained;
         state[totals + 2] = 0.5 * evidence + rest;
         state[totals + 3] = 0.5 * (P * (n - own + trace) - squared + explained + weights) - rest;
         whole(state, stage) = SLOPE, whole(state, at) = 0;
     }
+    // What the bound asks of 1, √v x and k(Z, x) rather than of φ(x) (evidence.reach): A⁻¹ goes to the sums, c is changed.
+    void reach(double *state, double *A, int own, int ld, double *c, Memory &memory) const {
+        int first = 1 + D, m = own - first, ldm = padded(m);
+        size_t square = size_t(m) * ldm;
+        double *N = memory.zeros(square), *left = memory.zeros(square), *E = memory.zeros(square), *one = memory.zeros(square);
+        const double *triangle = state + next_N;
+        for (int i = 0; i < m; i++) std::copy_n(triangle + FixedPoints::lower_row(i), i + 1, N + size_t(i) * ldm);
+        for (int i = 0; i < m; i++) {
+            double *row = left + size_t(i) * ldm;
+            const double *of = A + size_t(first + i) * ld + first;
+            for (int j = 0; j < m; j++) row[j] = -of[j];
+            row[i] += 1.0;
+        }
+        outside(m, N, left, E, one, ldm);
+        double *beside = memory.zeros(size_t(first) * ldm), *turned = memory.zeros(size_t(first) * ldm);
+        for (int i = 0; i < first; i++) std::copy_n(A + size_t(i) * ld + first, m, beside + size_t(i) * ldm);
+        product<false>(first, m, m, beside, ldm, N, ldm, turned, ldm, FROM_COLUMN);
+        double *to = state + sums + packed_size(F);
+        for (int i = 0; i < own; i++) {
+            double *row = to + packed_row(own, i);
+            if (i >= first) {
+                std::copy_n(E + size_t(i - first) * ldm + (i - first), own - i, row);
+                continue;
+            }
+            std::copy_n(A + size_t(i) * ld + i, first - i, row);
+            std::copy_n(turned + size_t(i) * ldm, m, row + first - i);
+        }
+        for (int o = 0; o < P; o++) {
+            double *of = memory.zeros(m);
+            for (int i = 0; i < m; i++)
+                for (int j = 0; j <= i; j++) of[j] += N[size_t(i) * ldm + j] * c[size_t(first + i) * P + o];
+            for (int j = 0; j < m; j++) c[size_t(first + j) * P + o] = of[j];
+        }
+    }
     void add_slope(double *state, Memory &memory) const {
         Hyperparameters p(state + fit.trial, D, memory);
         FixedPoints z(p, state + next_Z, M, next_count(state));
-        int m = z.m, own = 1 + D + m, ld = padded(own);
-        const double *xs[SLOPE_ROWS], *ys[SLOPE_ROWS];
+        int m = z.m, first = 1 + D, own = first + m;
+        const double *xs[SLOPE_ROWS], *ys[SLOPE_ROWS], *C = state + sums + packed_size(F), *c = state + moments;
         int count = next_rows(state, SLOPE_ROWS, xs, ys);
-        double *Ns = z.spread(state + next_N, memory), *Nt = z.turned(Ns, memory);
-        double *Kx = memory.zeros(size_t(count) * z.ld), *near = memory.zeros(size_t(count) * z.ld);
-        double *Phi = memory.zeros(size_t(count) * ld), *A = memory.zeros(size_t(own) * ld);
-        double *G = memory.zeros(size_t(count) * ld), *G_near = memory.zeros(size_t(count) * z.ld);
-        z.features(xs, count, Nt, Kx, near, Phi, own, ld);
-        unpack(state + sums + packed_size(F), own, ld, A);
-        mirror(A, own, ld);
-        product<false>(count, own, own, Phi, ld, A, ld, G, ld);
-        const double *c = state + moments;
-        double *by = state + totals + 4;
+        double *K = memory.take(size_t(count) * z.ld), *by_K = memory.take(size_t(count) * z.ld);
+        double *E = memory.zeros(size_t(m) * z.ld), *beside = memory.zeros(size_t(first) * z.ld);
+        for (int i = 0; i < first; i++) std::copy_n(C + packed_row(own, i) + first - i, m, beside + size_t(i) * z.ld);
+        for (int i = 0; i < m; i++) std::copy_n(C + packed_row(own, first + i), m - i, E + size_t(i) * z.ld + i);
+        mirror(E, m, z.ld);
+        for (int i = 0; i < count; i++) p.covariance(xs[i], z.Z, z.apart, m, K + size_t(i) * z.ld);
+        product<false>(count, m, m, K, z.ld, E, z.ld, by_K, z.ld);
+        double *level = memory.zeros(size_t(count) * padded(first)), *by = state + totals + 4;
         for (int i = 0; i < count; i++) {
-            double *row = G + size_t(i) * ld;
-            const double *phi = Phi + size_t(i) * ld;
-            for (int j = 0; j < own; j++) row[j] *= -double(P);
-            for (int o = 0; o < P; o++) {
-                double wrong = ys[i][o];
-                for (int j = 0; j < own; j++) wrong -= phi[j] * c[size_t(j) * P + o];
-                for (int j = 0; j < own; j++) row[j] += wrong * c[size_t(j) * P + o];
+            double *row = level + size_t(i) * padded(first);
+            row[0] = 1.0;
+            for (int d = 0; d < D; d++) row[1 + d] = p.linear[d] * xs[i][d];
+        }
+        product<false>(count, m, first, level, padded(first), beside, z.ld, by_K, z.ld, FIRST, LAST, SUBTRACT);
+        if (P > 1)
+            for (int i = 0; i < count; i++) scale(P, by_K + size_t(i) * z.ld, 0, z.ld);
+        double *weights = memory.zeros(z.ld), *slopes = memory.zeros(first);
+        for (int o = 0; o < P; o++) {
+            for (int l = 0; l < first; l++) slopes[l] = c[size_t(l) * P + o];
+            for (int j = 0; j < m; j++) weights[j] = c[size_t(first + j) * P + o];
+            for (int i = 0; i < count; i++) {
+                double wrong = ys[i][o] - loose_dot(level + size_t(i) * padded(first), slopes, first);
+                wrong -= loose_dot(K + size_t(i) * z.ld, weights, m);
+                axpy(wrong, weights, by_K + size_t(i) * z.ld, 0, z.ld);
             }
-            for (int j = 0; j < own; j++) row[j] /= p.noise;
-            for (int d = 0; d < D; d++) by[D + 1 + d] += 0.5 * row[1 + d] * phi[1 + d];
-            for (int j = 0; j < m; j++)
-                G_near[size_t(i) * z.ld + j] = row[1 + D + j] + P * phi[1 + D + j] / p.noise;
         }
-        double *Wx = memory.zeros(size_t(count) * z.ld), *H = memory.zeros(size_t(m) * z.ld);
-        product<false>(count, m, m, G_near, z.ld, Ns, z.ld, Wx, z.ld, FROM_COLUMN);
         for (int i = 0; i < count; i++) {
-            double *row = Wx + size_t(i) * z.ld;
-            for (int j = 0; j < m; j++) row[j] *= Kx[size_t(i) * z.ld + j], by[D] += row[j];
-            z.add_by_lengthscale(row, xs[i], by);
+            double *row = by_K + size_t(i) * z.ld, *k = K + size_t(i) * z.ld, inverse = 1.0 / p.noise;
+            for (int j = 0; j < z.ld; j += W) store(row + j, load(row + j) * (inverse * load(k + j)));
         }
-        double *part = state + sums + 2 * packed_size(F);
-        unpack(part, m, z.ld, H);
-        product<true>(m, m, count, near, z.ld, G_near, z.ld, H, z.ld, FIRST, LAST, ADD, true);
-        pack(H, m, z.ld, part);
+        by[D] += z.add_by_lengthscale(by_K, xs, count, by, memory);
         whole(state, at) += count;
         if (whole(state, at) == sampled(state)) whole(state, stage) = FINISH;
     }
     void finish(double *state, Memory &memory) const {
         Hyperparameters p(state + fit.trial, D, memory);
         FixedPoints z(p, state + next_Z, M, next_count(state));
-        int m = z.m;
-        double *Ns = z.spread(state + next_N, memory), *H = memory.zeros(size_t(m) * z.ld);
+        int m = z.m, first = 1 + D, own = first + m;
+        const double *S = state + sums, *C = state + sums + packed_size(F), *c = state + moments;
+        double *Ns = z.spread(state + next_N, memory), *inner = memory.zeros(size_t(m) * z.ld);
         double *Wz = memory.zeros(size_t(m) * z.ld), *one = memory.zeros(size_t(m) * z.ld), *by = memory.zeros(K);
-        unpack(state + sums + 2 * packed_size(F), m, z.ld, H);
-        mirror(H, m, z.ld);
-        outside(m, Ns, H, Wz, one, z.ld);
+        for (int i = 0; i < m; i++) std::copy_n(S + packed_row(own, first + i), m - i, inner + size_t(i) * z.ld + i);
+        mirror(inner, m, z.ld);
+        outside(m, Ns, inner, Wz, one, z.ld);
         z.gram(one, memory);
-        double all = 0.0;
         for (int i = 0; i < m; i++)
-            for (int j = 0; j < m; j++) all += Wz[size_t(i) * z.ld + j] *= -0.5 * one[size_t(i) * z.ld + j];
+            for (int j = i; j < m; j++) {
+                double &weight = Wz[size_t(i) * z.ld + j], slope = P * (weight / p.noise - C[packed_row(own, first + i) + j - i]);
+                for (int o = 0; o < P; o++) slope += c[size_t(first + i) * P + o] * c[size_t(first + j) * P + o];
+                weight = -0.5 * slope * one[size_t(i) * z.ld + j];
+            }
+        mirror(Wz, m, z.ld);
         const double *slopes = state + totals + 4;
         for (int d = 0; d < D; d++) by[d] = slopes[d];
-        z.add_between(Wz, by, memory);
+        double all = z.add_between(Wz, by, memory);
         double *mean = memory.take(K), *std = memory.take(K), value = state[totals + 2];
         prior_of(D, mean, std);
         by[D] = slopes[D] + all - P * double(sampled(state)) * p.variance / (2.0 * p.noise);
-        for (int d = 0; d < D; d++) by[D + 1 + d] = slopes[D + 1 + d];
+        for (int d = 0; d < D; d++) {
+            double squares = 0.0;
+            for (int o = 0; o < P; o++) squares += c[size_t(1 + d) * P + o] * c[size_t(1 + d) * P + o];
+            by[D + 1 + d] = 0.5 * (squares - P * (1.0 - C[packed_row(own, 1 + d)]));
+        }
         by[K - 1] = -state[totals + 3];
         for (int i = 0; i < K; i++) {
             double away = (state[fit.trial + i] - mean[i]) / std[i];
@@ -312,9 +377,9 @@ class Anchored : public Node {
         int count = int(std::min<int64_t>(REPLAY_ROWS, there - begin));
         const double *xs[REPLAY_ROWS];
         for (int i = 0; i < count; i++) xs[i] = x_of(state, begin + i);
-        double *Nt = z.turned(z.spread(state + next_N, memory), memory);
-        double *Kx = memory.zeros(size_t(count) * z.ld), *near = memory.zeros(size_t(count) * z.ld);
-        double *Phi = memory.zeros(size_t(count) * ldF), *weighted = memory.zeros(size_t(count) * ldF);
+        double *Nt = z.turned(state + next_N, memory);
+        double *Kx = memory.take(size_t(count) * z.ld), *near = memory.take(size_t(count) * z.ld);
+        double *Phi = memory.take(size_t(count) * ldF), *weighted = memory.zeros(size_t(count) * ldF);
         double *S = memory.zeros(size_t(F) * ldF);
         z.features(xs, count, Nt, Kx, near, Phi, F, ldF);
         int64_t change = there - whole(state, fresh);
@@ -362,7 +427,7 @@ class Anchored : public Node {
     // The new features come into use, and learn the rows that came meanwhile.
     void change(double *state, Memory &memory) const {
         std::copy_n(state + fit.theta, K, state + theta);
-        std::copy_n(state + next_Z, size_t(D) * M, state + Z), std::copy_n(state + next_N, size_t(M) * M, state + N);
+        std::copy_n(state + next_Z, size_t(D) * M, state + Z), std::copy_n(state + next_N, packed_size(M), state + N);
         whole(state, points) = whole(state, next_points);
         for (int h = 0; h < heads.count(); h++)
             heads.put(state, h, state + sums + h * packed_size(F), state + moments + size_t(h) * F * P);
@@ -373,12 +438,12 @@ class Anchored : public Node {
             recur(state, x_of(state, row), y_of(state, row), wrong, memory);
         heads.put_noise(state, noise, errors);  // these rows were counted
         clear_sums(state);  // zeros need no room in a checkpoint
-        std::fill_n(state + totals, size_t(4 + K), 0.0), std::fill_n(state + next_N, size_t(M) * M, 0.0);
+        std::fill_n(state + totals, size_t(5 + D), 0.0), std::fill_n(state + next_N, packed_size(M), 0.0);
         whole(state, stage) = NOTHING;
     }
 
   public:
-    Anchored(const driftgp::Part &part, int inputs, int outputs) : heads(false, true) {
+    Anchored(const driftgp::Part &part, int inputs, int outputs) : heads(false, true, WAITING) {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
         M = int(settings.whole("points", 1, MOST_POINTS)), ring = settings.whole("ring", 2, MOST_ROWS);
@@ -394,16 +459,17 @@ class Anchored : public Node {
         rows = state.wholes("rows") - start, fresh = state.wholes("fresh") - start;
         due = state.wholes("due") - start, refresh = state.wholes("refresh") - start;
         theta = state.floats("theta", K) - start, Z = state.floats("Z", size_t(D) * M) - start;
-        N = state.floats("N", size_t(M) * M) - start, points = state.wholes("points") - start;
+        N = state.floats("N", packed_size(M)) - start, points = state.wholes("points") - start;
         state.part("heads", [&] { heads.declare(state, start, F, P); });
         squares = state.floats("squares", 2) - start;
         stage = state.wholes("stage") - start, at = state.wholes("at") - start;
         first = state.wholes("first") - start, span = state.wholes("span") - start;
         state.part("fit", [&] { fit.declare(state, start, K); });
-        next_Z = state.floats("next_Z", size_t(D) * M) - start, next_N = state.floats("next_N", size_t(M) * M) - start;
+        next_Z = state.floats("next_Z", size_t(D) * M) - start, next_N = state.floats("next_N", packed_size(M)) - start;
         next_points = state.wholes("next_points") - start;
-        sums = state.floats("sums", std::max<size_t>(H, 3) * packed_size(F)) - start;
-        moments = state.floats("moments", H * F * P) - start, totals = state.floats("totals", 4 + K) - start;
+        sums = state.floats("sums", std::max<size_t>(H, 2) * packed_size(F)) - start;
+        moments = state.floats("moments", H * F * P) - start, totals = state.floats("totals", 5 + D) - start;
+        again = state.keep(2 + D + (1 + H) * F);
     }
     void declare_forecast(Layout &forecast) override {
         for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
@@ -427,10 +493,14 @@ class Anchored : public Node {
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
         Lease lease(memory);
-        double *phi = memory.zeros(F);
+        double *phi = memory.kept ? keep_forecast(state, x, memory) : memory.take(size_t(1 + heads.count()) * F);
         find_features(state, x, phi, memory);
         double q = std::exp(state[theta + K - 1]);
-        for (int h = 0; h < heads.count(); h++) heads.forecast(state, h, phi, q, made + size_t(h) * 3 * P);
+        for (int h = 0; h < heads.count(); h++) {
+            double *product = phi + size_t(1 + h) * F;
+            heads.times(state, h, phi, product);
+            heads.forecast(state, h, phi, product, q, made + voice(h));
+        }
     }
     void learn(double *state, const double *x, const double *target, double, const double *, Memory &memory) const override {
         if (!is_sample(x, D, target, P)) return;
@@ -451,6 +521,7 @@ class Anchored : public Node {
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         Lease lease(memory);
+        forget_forecast(memory);
         for (int64_t i = 0; i < std::min<int64_t>(ring, whole(state, rows)); i++) {
             for (int d = 0; d < D; d++) {
                 double &x = state[X + size_t(i) * D + d];

@@ -172,6 +172,9 @@ class Calibrated : public Holding {
         double moved;
         return std::sqrt(made[forecast_inner + P + p] * factor(made + (features ? told_plain : told_reach), p, moved));
     }
+    double median_reach(const double *made, int p) const override {
+        return std::fabs(made[p] - made[forecast_inner + p]) + held->median_reach(made + forecast_inner, p);
+    }
 
     // The held node's word is taken for its intervals.
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /* Changes with anything that Python and C++ have to agree on. */
-#define DRIFTGP_INTERFACE 7
+#define DRIFTGP_INTERFACE 8
 
 enum { DRIFTGP_OK = 0, DRIFTGP_UNKNOWN = 1, DRIFTGP_INVALID = 2, DRIFTGP_NO_MEMORY = 3 };
 enum { DRIFTGP_STATE = 0, DRIFTGP_FORECAST = 1 };
@@ -67,6 +67,20 @@ typedef struct {
     int64_t done;            /* set: the row to go on with, or the number of rows if all are done */
 } driftgp_rows;
 
+/* Rows of one forecaster (driftgp/forecasting/core.py), whose arrays are these, in the order of forecast.hpp. */
+typedef struct {
+    const int64_t *sizes;
+    double *const *arrays;
+    int64_t *const *wholes;
+    const double *values; /* rows */
+    const int64_t *slots; /* rows×S */
+    const double *years;  /* rows */
+    const double *known;  /* rows×X */
+    const double *past;   /* rows×P */
+    int64_t rows;
+    int64_t first;        /* row to begin with; set: the row that is left to the caller, or `rows` */
+} driftgp_series;
+
 DRIFTGP_API int32_t driftgp_interface(void);
 DRIFTGP_API const char *driftgp_reason(void);
 DRIFTGP_API int32_t driftgp_level(int32_t wanted);  /* the level that would be used, or −1 where there is no such build */
@@ -91,6 +105,11 @@ DRIFTGP_API int32_t driftgp_complete(const driftgp_model *model, void *state);
  * of its own: values[(q·rows + i)·P + p]. */
 DRIFTGP_API int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z,
                                         int64_t count, int32_t own, double *values);
+
+/* Take rows of a forecaster in, until one may be wild. */
+DRIFTGP_API int32_t driftgp_follow(driftgp_series *series, int32_t level);
+/* How many sizes, whole arrays, arrays and constants a forecaster has, by `kind` 0 … 3: for a comparison. */
+DRIFTGP_API int64_t driftgp_follow_sizes(int32_t kind);
 
 #ifdef __cplusplus
 }

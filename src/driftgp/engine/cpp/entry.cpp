@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "forecast_parts.hpp"
 #include "level.hpp"
 #include "processor.hpp"
 #include "threads.hpp"
@@ -17,6 +18,7 @@
 #define DRIFTGP_MAKE(name)                                                    \
     namespace name {                                                          \
     driftgp_model *make(const driftgp::Part &part, int inputs, int outputs);  \
+    void follow(driftgp_series &series);                                      \
     }
 DRIFTGP_MAKE(plain)
 #ifdef DRIFTGP_HAS_X86_V3
@@ -158,6 +160,24 @@ int32_t driftgp_complete(const driftgp_model *model, void *state) {
         refuse_without(model && state);
         model->complete(static_cast<double *>(state));
     });
+}
+int32_t driftgp_follow(driftgp_series *series, int32_t wanted) {
+    return safely([&] {
+        refuse_without(series && series->sizes && series->arrays && series->wholes);
+        switch (chosen(wanted)) {
+#ifdef DRIFTGP_HAS_X86_V3
+            case DRIFTGP_X86_V3: return x86_v3::follow(*series);
+#endif
+#ifdef DRIFTGP_HAS_X86_V4
+            case DRIFTGP_X86_V4: return x86_v4::follow(*series);
+#endif
+            default: return plain::follow(*series);
+        }
+    });
+}
+int64_t driftgp_follow_sizes(int32_t kind) {
+    const int64_t sizes[] = {forecast::SIZES_, forecast::WHOLES_, forecast::ARRAYS_, forecast::CONSTANTS_};
+    return kind >= 0 && kind < 4 ? sizes[kind] : -1;
 }
 int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z, int64_t count,
                             int32_t own, double *values) {

@@ -25,17 +25,23 @@ struct Hyperparameters {
         }
         variance = std::exp(theta[D]), noise = std::exp(theta[2 * D + 1]);
     }
+    // Several vectors of points at a time: one alone would wait for each sum before the next.
+    template <int VECTORS>
+    void near(const double *x, const double *Z, int apart, double *row) const {
+        Vec r2[VECTORS];
+        for (int v = 0; v < VECTORS; v++) r2[v] = Vec{};
+        for (int d = 0; d < D; d++)
+            for (int v = 0; v < VECTORS; v++) {
+                Vec away = x[d] - load(Z + size_t(d) * apart + v * W);
+                r2[v] += inverse_square[d] * (away * away);
+            }
+        for (int v = 0; v < VECTORS; v++) store(row + v * W, variance * exponential(-0.5 * r2[v]));
+    }
     // k(x, Z) for m points, whose coordinates lie `apart` from each other; the rest of `row`, up to whole vectors, is 0.
     void covariance(const double *x, const double *Z, int apart, int m, double *row) const {
         int j = 0;
-        for (; j + W <= m; j += W) {
-            Vec r2{};
-            for (int d = 0; d < D; d++) {
-                Vec away = x[d] - load(Z + size_t(d) * apart + j);
-                r2 += inverse_square[d] * (away * away);
-            }
-            store(row + j, variance * exponential(-0.5 * r2));
-        }
+        for (; j + 4 * W <= m; j += 4 * W) near<4>(x, Z + j, apart, row + j);
+        for (; j + W <= m; j += W) near<1>(x, Z + j, apart, row + j);
         for (; j < m; j++) {
             double r2 = 0.0;
             for (int d = 0; d < D; d++) {
@@ -63,6 +69,24 @@ class FixedPoints {
         return x;
     }
 
+    // Some rows of L⁻¹ k at a time, which share what they load of k.
+    template <int R>
+    static void whiten(int i, const double *N, const double *k, double *near) {
+        const double *row[R];
+        Vec sums[R];
+        for (int r = 0; r < R; r++) row[r] = N + lower_row(i + r), sums[r] = Vec{};
+        int j = 0;
+        for (; j + W <= i + 1; j += W) {
+            Vec at = load(k + j);
+            for (int r = 0; r < R; r++) sums[r] += load(row[r] + j) * at;
+        }
+        for (int r = 0; r < R; r++) {
+            double s = sum(sums[r]);
+            for (int l = j; l <= i + r; l++) s += row[r][l] * k[l];
+            near[i + r] = s;
+        }
+    }
+
   public:
     const Hyperparameters &p;
     const double *Z;  // D×apart
@@ -78,28 +102,38 @@ class FixedPoints {
             K[size_t(i) * ld + i] = p.variance * (1.0 + POINT_JITTER);
         }
     }
-    // L⁻¹ of k(Z, Z), whose rows lie `apart` from each other; false if there is none.
+    // L⁻¹ of k(Z, Z), row after row up to the diagonal; false if there is none.
     bool factor(double *N, Memory &memory) const {
         Lease lease(memory);
         double *K = memory.zeros(size_t(m) * ld), *inverse = memory.take(size_t(m) * ld);
         gram(K, memory);
         if (!factorise(m, K, ld)) return false;
         invert(m, K, inverse, ld);
-        for (int i = 0; i < m; i++) {
-            std::copy_n(inverse + size_t(i) * ld, i + 1, N + size_t(i) * apart);
-            std::fill(N + size_t(i) * apart + i + 1, N + size_t(i) * apart + m, 0.0);
-        }
+        for (int i = 0; i < m; i++) std::copy_n(inverse + size_t(i) * ld, i + 1, N + lower_row(i));
+        std::fill(N + lower_row(m), N + lower_row(apart), 0.0);
         return true;
     }
+    static size_t lower_row(int i) { return size_t(i) * (size_t(i) + 1) / 2; }
     // N as it lies in a record, with rows of whole vectors.
     double *spread(const double *N, Memory &memory) const {
         double *own = memory.zeros(size_t(m) * ld);
-        for (int i = 0; i < m; i++) std::copy_n(N + size_t(i) * apart, m, own + size_t(i) * ld);
+        for (int i = 0; i < m; i++) std::copy_n(N + lower_row(i), i + 1, own + size_t(i) * ld);
         return own;
     }
-    double *turned(const double *spread_N, Memory &memory) const {
+    double *turned(const double *N, Memory &memory) const {
         double *Nt = memory.zeros(size_t(m) * ld);
-        transpose(m, m, spread_N, ld, Nt, ld);
+        for (int i = 0; i < m; i += W) {
+            double *square = Nt + i;
+            int high = std::min(W, m - i), j = 0;
+            for (; high == W && j + W <= i + 1; j += W) {
+                Vec r[W];
+                for (int k = 0; k < W; k++) r[k] = load(N + lower_row(i + k) + j);
+                exchange_quarters<W / 2>(r);
+                for (int k = 0; k < W; k++) store(square + size_t(j + k) * ld, r[k]);
+            }
+            for (int k = 0; k < high; k++)
+                for (int l = j; l <= i + k; l++) square[size_t(l) * ld + k] = N[lower_row(i + k) + l];
+        }
         return Nt;
     }
     // Φ at one x: 1, √v x, L⁻¹ k(Z, x), and zeros up to F.
@@ -110,15 +144,9 @@ class FixedPoints {
         phi[0] = 1.0;
         for (int d = 0; d < p.D; d++) phi[1 + d] = p.linear[d] * x[d];
         double *near = phi + 1 + p.D;
-        for (int i = 0; i < m; i++) {
-            const double *row = N + size_t(i) * apart;
-            Vec sums{};
-            int j = 0;
-            for (; j + W <= i + 1; j += W) sums += load(row + j) * load(k + j);
-            double s = sum(sums);
-            for (; j <= i; j++) s += row[j] * k[j];
-            near[i] = s;
-        }
+        int i = 0;
+        for (; i + 4 <= m; i += 4) whiten<4>(i, N, k, near);
+        for (; i < m; i++) whiten<1>(i, N, k, near);
         std::fill(near + m, phi + F, 0.0);
     }
     // The same at several rows; K (rows×M) stays for the caller. `Nt` is Lᵀ⁻¹.
@@ -134,26 +162,36 @@ class FixedPoints {
             std::copy_n(near + size_t(i) * ld, std::min(m, F - 1 - p.D), phi + 1 + p.D);
         }
     }
-    // Adds Σ_j W_j (x_d − z_jd)²/ℓ_d² for each input.
-    void add_by_lengthscale(const double *weights, const double *x, double *by) const {
-        for (int d = 0; d < p.D; d++) {
-            const double *z = Z + size_t(d) * apart;
-            Vec sums{};
-            int j = 0;
-            for (; j + W <= m; j += W) {
-                Vec away = x[d] - load(z + j);
-                sums += load(weights + j) * (away * away);
-            }
-            double s = sum(sums);
-            for (; j < m; j++) s += weights[j] * (x[d] - z[j]) * (x[d] - z[j]);
+    // Adds Σ_ij W_ij (x_id − z_jd)²/ℓ_d² for each input d, for some rows x_i, and returns Σ_ij W_ij. Rows of W are padded.
+    double add_by_lengthscale(const double *weights, const double *const *rows, int count, double *by, Memory &memory) const {
+        Lease lease(memory);
+        int D = p.D, ldD = padded(D);
+        double *X = memory.zeros(size_t(count) * ldD), *crossed = memory.zeros(size_t(D) * ld), *columns = memory.zeros(ld);
+        double all = 0.0;
+        for (int i = 0; i < count; i++) {
+            const double *row = weights + size_t(i) * ld;
+            std::copy_n(rows[i], D, X + size_t(i) * ldD);
+            axpy(1.0, row, columns, 0, ld);
+            double total = loose_dot(row, nullptr, m);
+            all += total;
+            for (int d = 0; d < D; d++) by[d] += total * rows[i][d] * rows[i][d] * p.inverse_square[d];
+        }
+        product<true>(D, m, count, X, ldD, weights, ld, crossed, ld);  // Xᵀ W
+        for (int d = 0; d < D; d++) {
+            const double *z = Z + size_t(d) * apart, *cross = crossed + size_t(d) * ld;
+            double s = 0.0;
+            for (int j = 0; j < m; j++) s += z[j] * (columns[j] * z[j] - 2.0 * cross[j]);
             by[d] += s * p.inverse_square[d];
         }
+        return all;
     }
     // The same for all pairs of points.
-    void add_between(const double *weights, double *by, Memory &memory) const {
+    double add_between(const double *weights, double *by, Memory &memory) const {
         Lease lease(memory);
-        double *x = memory.take(p.D);
-        for (int i = 0; i < m; i++) add_by_lengthscale(weights + size_t(i) * ld, x_of(Z, apart, i, x), by);
+        double *turned = memory.take(size_t(m) * p.D);
+        const double **rows = reinterpret_cast<const double **>(memory.take(m));
+        for (int i = 0; i < m; i++) rows[i] = x_of(Z, apart, i, turned + size_t(i) * p.D);
+        return add_by_lengthscale(weights, rows, m, by, memory);
     }
 };
 

@@ -171,7 +171,7 @@ class Gaps : public Moved {
         if (R) solve(R, ld, g);
         for (int d = 0; d < D; d++) g[d] /= units[d];
     }
-    // h of inputs that are missing: by the slopes where few errors have told yet.
+    // h of inputs that are missing: by the slopes where few errors have told yet, in units of the held model's own variances.
     void changes(const double *state, const bool *missing, double *h, Memory &memory) const {
         Lease lease(memory);
         std::copy_n(state + change, size_t(D) * P, h);
@@ -181,11 +181,14 @@ class Gaps : public Moved {
         double *g = memory.take(padded(D));
         for (int p = 0; p < P; p++) {
             slopes(state, p, g, memory);
+            double own = std::sqrt(usual(state, p));
             for (int d = 0; d < D; d++)
                 if (whole(state, judged + d) < FEW)
-                    h[size_t(d) * P + p] = std::copysign(std::max(std::fabs(g[d]), share_of(state, LEAST, d, p)), g[d]);
+                    h[size_t(d) * P + p] = std::copysign(std::max(std::fabs(g[d]), share_of(state, LEAST, d, p)) / own, g[d]);
         }
     }
+    // Squared errors over variances in complete rows.
+    double usual(const double *state, int p) const { return std::min(std::max(state[ratio + p], 1.0 / RATIO), RATIO); }
     // The change of a target with an input that explains such a share of its variance.
     double share_of(const double *state, double of, int d, int p) const {
         return std::sqrt(of * state[y_variance + p]) / unit(state, d);
@@ -278,14 +281,14 @@ class Gaps : public Moved {
                 continue;
             }
             told += here ? v / total : 1.0, stretch += std::sqrt(total / v);
-            double usual = std::min(std::max(state[ratio + p], 1.0 / RATIO), RATIO);
+            double expected = usual(state, p);
             double near = limited(error, 3.0 * std::sqrt(total));
             for (int d = 0; d < D; d++) {
                 if (!missing[d]) continue;
                 size_t at = size_t(d) * P + p;
                 double n = double(whole(state, judged + d)), one = unit(state, d), most = share_of(state, MOST_SHARE, d, p);
                 double part = std::max(h[at] * product(h, off, d, p) / total, CURIOUS * off[place(d, d)] / (one * one));
-                double step = 0.5 * std::max(1.0 / (n + 1.0), PACE) * std::sqrt(std::min(part, 1.0)) * (now / usual - 1.0);
+                double step = 0.5 * std::max(1.0 / (n + 1.0), PACE) * std::sqrt(std::min(part, 1.0)) * (now / expected - 1.0);
                 if (!here) step = 0.0;
                 double size = std::min(std::max(std::fabs(h[at]) * std::exp(step), 1e-3 * most), most);
                 state[change + at] = std::copysign(size, h[at]);

@@ -66,8 +66,7 @@ class Guarded : public Holding {
         double middle, reach;
         if (!span.around(state, p, middle, reach)) return;
         double farthest = std::fabs(said[p] - middle);
-        // a median is no farther from the mean than a standard deviation
-        if (farthest + std::sqrt(said[P + p]) > reach)
+        if (farthest + held->median_reach(said, p) > reach)
             farthest = std::max(farthest, std::fabs(held->from_normal(said, p, 0.0) - middle));
         if (farthest > reach) scale = reach / farthest, shift = (1.0 - scale) * middle;
     }

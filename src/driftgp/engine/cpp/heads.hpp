@@ -7,6 +7,7 @@
 namespace DRIFTGP_LEVEL {
 
 constexpr double LARGEST_WEIGHT = 1e150;  // as in heads.py
+constexpr int WAITING = 8;
 constexpr double LEAST_VARIANCE = 1.4916681462400413e-154;  // the root of the smallest normal number
 
 // Numbers in the upper triangle of an F×F matrix, and where its row i begins.
@@ -21,45 +22,118 @@ static inline void unpack(const double *triangle, int F, int ld, double *A) {
     for (int i = 0; i < F; i++) std::copy_n(triangle + packed_row(F, i), F - i, A + size_t(i) * ld + i);
 }
 
+// One pass through a symmetric matrix of which the upper triangle is there: four rows at a time, so that what belongs to
+// the columns is loaded once for all of them.
+class Triangle {
+    static constexpr int ROWS = 4;
+    const int F;
+
+    template <int R, class Corner, class Vectors, class Numbers>
+    void rows(int i, Corner corner, Vectors vectors, Numbers numbers) const {
+        for (int r = 0; r < R; r++)
+            for (int j = i + r; j < i + R; j++) corner(r, j);
+        int j = i + R;
+        for (; j + W <= F; j += W) vectors(j);
+        for (; j < F; j++) numbers(j);
+    }
+    // A φ, to which the rows from i on add what they and their mirror images have.
+    template <int R>
+    void times(int i, const double *triangle, const double *phi, double *product) const {
+        const double *row[R];
+        Vec sums[R];
+        double f[R], own[R];
+        for (int r = 0; r < R; r++)
+            row[r] = triangle + packed_row(F, i + r) - (i + r), sums[r] = Vec{}, f[r] = phi[i + r], own[r] = 0.0;
+        rows<R>(
+            i,
+            [&](int r, int j) {
+                own[r] += row[r][j] * phi[j];
+                if (j > i + r) own[j - i] += row[r][j] * f[r];
+            },
+            [&](int j) {
+                Vec at = load(phi + j), all = load(product + j);
+                for (int r = 0; r < R; r++) {
+                    Vec c = load(row[r] + j);
+                    sums[r] += c * at, all += f[r] * c;
+                }
+                store(product + j, all);
+            },
+            [&](int j) {
+                for (int r = 0; r < R; r++) own[r] += row[r][j] * phi[j], product[j] += f[r] * row[r][j];
+            });
+        for (int r = 0; r < R; r++) product[i + r] += own[r] + sum(sums[r]);
+    }
+    template <int R>
+    void lose(int i, double *triangle, const double *g, const double *gain, int count, double inverse) const {
+        double *row[R];
+        for (int r = 0; r < R; r++) row[r] = triangle + packed_row(F, i + r) - (i + r);
+        auto number = [&](int r, int j) {
+            double c = row[r][j];
+            for (int k = 0; k < count; k++) c -= gain[k] * g[size_t(k) * F + i + r] * g[size_t(k) * F + j];
+            row[r][j] = c * inverse;
+        };
+        rows<R>(
+            i, number,
+            [&](int j) {
+                Vec c[R];
+                for (int r = 0; r < R; r++) c[r] = load(row[r] + j);
+                for (int k = 0; k < count; k++) {
+                    const double *one = g + size_t(k) * F;
+                    Vec at = gain[k] * load(one + j);
+                    for (int r = 0; r < R; r++) c[r] -= one[i + r] * at;
+                }
+                for (int r = 0; r < R; r++) store(row[r] + j, inverse * c[r]);
+            },
+            [&](int j) {
+                for (int r = 0; r < R; r++) number(r, j);
+            });
+    }
+
+  public:
+    explicit Triangle(int F) : F(F) {}
+    void times(const double *triangle, const double *phi, double *product) const {
+        std::fill_n(product, F, 0.0);
+        int i = 0;
+        for (; i + ROWS <= F; i += ROWS) times<ROWS>(i, triangle, phi, product);
+        for (; i < F; i++) times<1>(i, triangle, phi, product);
+    }
+    // Becomes (A − Σ_k γ_k g_k g_kᵀ) · inverse.
+    void lose(double *triangle, const double *g, const double *gain, int count, double inverse) const {
+        int i = 0;
+        for (; i + ROWS <= F; i += ROWS) lose<ROWS>(i, triangle, g, gain, count, inverse);
+        for (; i < F; i++) lose<1>(i, triangle, g, gain, count, inverse);
+    }
+    double trace(const double *triangle) const {
+        double all = 0.0;
+        for (int i = 0; i < F; i++) all += triangle[packed_row(F, i)];
+        return all;
+    }
+};
+
 class Heads {
     static constexpr double NOISE_MEMORY = 100.0, GROWTH = 1e4;  // as in heads.py
     const bool leak, unit;
+    const int block;  // changes that are carried out together, B
     int F = 0, P = 0;
-    size_t C = 0, g = 0, gain = 0, keep = 0, w = 0, noise = 0, errors = 0;
+    size_t C = 0, g = 0, gain = 0, keep = 0, waiting = 0, trace = 0, w = 0, noise = 0, errors = 0;
 
     double *triangle(double *state, int h) const { return state + C + size_t(h) * packed_size(F); }
     const double *triangle(const double *state, int h) const { return state + C + size_t(h) * packed_size(F); }
+    size_t change(int h, int64_t j) const { return g + (size_t(h) * block + size_t(j)) * F; }
 
-    // Carries the last change of C out and finds g = C φ, in one pass; returns the trace. `product` has room for F numbers.
-    double settle(double *state, int h, const double *phi, double *product) const {
-        const double *last = state + g + size_t(h) * F;
-        double factor = state[gain + h], inverse = 1.0 / state[keep + h], trace = 0.0;
-        double *row = triangle(state, h);
-        std::fill_n(product, F, 0.0);
-        for (int i = 0; i < F; row += F - i, i++) {
-            double taken = factor * last[i], f = phi ? phi[i] : 0.0;
-            row[0] = (row[0] - taken * last[i]) * inverse;
-            trace += row[0];
-            double own = row[0] * f;
-            Vec sums{};
-            int j = 1, n = F - i;
-            for (; j + W <= n; j += W) {
-                Vec c = (load(row + j) - taken * load(last + i + j)) * inverse;
-                store(row + j, c);
-                if (!phi) continue;
-                sums += c * load(phi + i + j);
-                store(product + i + j, load(product + i + j) + f * c);
-            }
-            for (; j < n; j++) {
-                double c = row[j] = (row[j] - taken * last[i + j]) * inverse;
-                if (!phi) continue;
-                own += c * phi[i + j], product[i + j] += f * c;
-            }
-            product[i] += own + sum(sums);
-        }
-        std::fill_n(state + g + size_t(h) * F, F, 0.0);
-        state[gain + h] = 0.0, state[keep + h] = 1.0;
-        return trace;
+    // Carries out what waits for a head.
+    void settle(double *state, int h) const {
+        int count = int(whole(state, waiting));
+        if (count > 0)
+            Triangle(F).lose(triangle(state, h), state + change(h, 0), state + gain + size_t(h) * block, count,
+                             1.0 / state[keep + h]);
+        nothing_waits(state, h);
+    }
+    // For a C that is new.
+    void nothing_waits(double *state, int h) const {
+        std::fill_n(state + change(h, 0), size_t(block) * F, 0.0);
+        std::fill_n(state + gain + size_t(h) * block, block, 0.0);
+        state[keep + h] = 1.0, state[trace + h] = Triangle(F).trace(triangle(state, h));
     }
     // Sees feature i once more with the target 0.
     void see_nothing(double *state, int h, int i, double weight, Memory &memory) const {
@@ -67,6 +141,7 @@ class Heads {
         double *column = memory.take(F), *t = triangle(state, h), *weights = state + w + size_t(h) * F * P;
         for (int j = 0; j < F; j++) column[j] = t[j < i ? packed_row(F, j) + (i - j) : packed_row(F, i) + (j - i)];
         double share = weight / (1.0 + weight * column[i]);
+        state[trace + h] -= share * loose_dot(column, column, F);
         double *before = memory.take(P);
         std::copy_n(weights + size_t(i) * P, P, before);
         for (int j = 0; j < F; j++) {
@@ -79,12 +154,13 @@ class Heads {
         double *t = triangle(state, h);
         std::fill_n(t, packed_size(F), 0.0);
         for (int i = 0; i < F; i++) t[packed_row(F, i)] = 1.0 / q;
+        nothing_waits(state, h);
     }
 
   public:
     std::vector<double> rates;
 
-    Heads(bool leak, bool unit) : leak(leak), unit(unit) {}
+    Heads(bool leak, bool unit, int block) : leak(leak), unit(unit), block(block) {}
     void read(driftgp::Settings &settings) {
         rates = settings.numbers("forgetting", 64, 0.5, 1.0);
         if (rates.empty()) throw std::invalid_argument("forgetting must have a rate");
@@ -94,14 +170,16 @@ class Heads {
     void declare(Layout &state, size_t start, int features, int outputs) {
         F = features, P = outputs;
         size_t H = rates.size();
-        C = state.floats("C", H * packed_size(F)) - start, g = state.floats("g", H * F) - start;
-        gain = state.floats("gain", H) - start, keep = state.floats("keep", H) - start;
+        C = state.floats("C", H * packed_size(F)) - start, g = state.floats("g", H * block * F) - start;
+        gain = state.floats("gain", H * block) - start, keep = state.floats("keep", H) - start;
+        waiting = state.wholes("waiting") - start, trace = state.floats("trace", H) - start;
         w = state.floats("w", H * F * P) - start, noise = state.floats("noise", H * P) - start;
         errors = state.floats("errors") - start;
     }
     void start(double *state, double q, double variance) const {
-        for (int h = 0; h < count(); h++) reset(state, h, q), state[gain + h] = 0.0, state[keep + h] = 1.0;
-        std::fill_n(state + g, rates.size() * F, 0.0), std::fill_n(state + w, rates.size() * F * P, 0.0);
+        whole(state, waiting) = 0;
+        for (int h = 0; h < count(); h++) reset(state, h, q);
+        std::fill_n(state + w, rates.size() * F * P, 0.0);
         set_noise(state, variance);
         state[errors] = 1.0;
     }
@@ -116,72 +194,79 @@ class Heads {
     void put(double *state, int h, const double *other, const double *weights) const {
         std::copy_n(other, packed_size(F), triangle(state, h));
         std::copy_n(weights, size_t(F) * P, state + w + size_t(h) * F * P);
-        std::fill_n(state + g + size_t(h) * F, F, 0.0);
-        state[gain + h] = 0.0, state[keep + h] = 1.0;
+        nothing_waits(state, h);
     }
     void copy(double *state, int from, int to) const {
         std::copy_n(triangle(state, from), packed_size(F), triangle(state, to));
-        std::copy_n(state + g + size_t(from) * F, F, state + g + size_t(to) * F);
-        state[gain + to] = state[gain + from], state[keep + to] = state[keep + from];
+        std::copy_n(state + change(from, 0), size_t(block) * F, state + change(to, 0));
+        std::copy_n(state + gain + size_t(from) * block, block, state + gain + size_t(to) * block);
+        state[keep + to] = state[keep + from], state[trace + to] = state[trace + from];
         std::copy_n(state + w + size_t(from) * F * P, size_t(F) * P, state + w + size_t(to) * F * P);
         std::copy_n(state + noise + size_t(from) * P, P, state + noise + size_t(to) * P);
     }
 
-    // Mean, variance and noise of head h at features φ, P each. It counts as knowing no less than at the start.
-    void forecast(const double *state, int h, const double *phi, double q, double *made) const {
-        const double *row = triangle(state, h), *last = state + g + size_t(h) * F;
-        double s = 0.0, along = 0.0, length = 0.0;
-        for (int i = 0; i < F; row += F - i, i++) {
-            Vec sums{};
-            int j = 1, n = F - i;
-            for (; j + W <= n; j += W) sums += load(row + j) * load(phi + i + j);
-            double rest = sum(sums);
-            for (; j < n; j++) rest += row[j] * phi[i + j];
-            s += phi[i] * (row[0] * phi[i] + 2.0 * rest);
-            along += last[i] * phi[i], length += phi[i] * phi[i];
+    // C φ of a head, with what waits.
+    void times(const double *state, int h, const double *phi, double *product) const {
+        Triangle(F).times(triangle(state, h), phi, product);
+        for (int64_t k = 0; k < whole(state, waiting); k++) {
+            const double *one = state + change(h, k);
+            double share = state[gain + size_t(h) * block + size_t(k)] * loose_dot(one, phi, F);
+            for (int i = 0; i < F; i++) product[i] -= share * one[i];
         }
-        s = std::max((s - state[gain + h] * along * along) / state[keep + h], 0.0);
+        double inverse = 1.0 / state[keep + h];
+        for (int i = 0; i < F; i++) product[i] *= inverse;
+    }
+    // Mean, variance and noise of head h at features φ, P each, with C φ. It counts as knowing no less than at the start.
+    void forecast(const double *state, int h, const double *phi, const double *product, double q, double *made) const {
+        double s = std::max(loose_dot(phi, product, F), 0.0), length = loose_dot(phi, phi, F);
         const double *weights = state + w + size_t(h) * F * P;
         for (int p = 0; p < P; p++) {
             double mean = 0.0, variance = state[noise + size_t(h) * P + p];
-            for (int i = 0; i < F; i++) mean += weights[size_t(i) * P + p] * phi[i];
+            if (P == 1) mean = loose_dot(weights, phi, F);
+            else
+                for (int i = 0; i < F; i++) mean += weights[size_t(i) * P + p] * phi[i];
             double most = length / (unit ? std::max(q, variance) : q);
             made[p] = mean, made[P + p] = std::max(variance * (1.0 + std::min(s, most)), LEAST_VARIANCE);
             made[2 * P + p] = std::max(variance, LEAST_VARIANCE);
         }
     }
-    // Learns one sample, the `turn`-th, and gives the errors y − wᵀφ, H×P.
+    // Learns one sample, the `turn`-th, and gives the errors y − wᵀφ, H×P. `products`: C φ of each head, if they are known.
     void learn(double *state, const double *phi, const double *y, double q, int64_t turn, double *wrong,
-               Memory &memory) const {
+               const double *products, Memory &memory) const {
         Lease lease(memory);
-        double *product = memory.take(F);
         state[errors] = std::min(state[errors] + 1.0, NOISE_MEMORY);
+        Whole &last = whole(state, waiting);
         for (int h = 0; h < count(); h++) {
-            double rate = rates[h];
-            if (leak) {
-                settle(state, h, nullptr, product);
-                see_nothing(state, h, int(turn % F), F * (1.0 - rate) * q, memory);
-            }
-            double trace = settle(state, h, phi, product), s = 0.0;
-            for (int i = 0; i < F; i++) s += phi[i] * product[i];
+            double rate = rates[h], *product = state + change(h, last);
+            if (leak) see_nothing(state, h, int(turn % F), F * (1.0 - rate) * q, memory);
+            if (products) std::copy_n(products + size_t(h) * F, F, product);
+            else times(state, h, phi, product);
+            double s = loose_dot(phi, product, F);
             if (!(std::isfinite(s) && s >= 0.0)) {  // rounding has left no covariance: begin again
                 reset(state, h, q);
-                trace = settle(state, h, phi, product), s = 0.0;
-                for (int i = 0; i < F; i++) s += phi[i] * product[i];
+                for (int i = 0; i < F; i++) product[i] = phi[i] / q;
+                s = loose_dot(phi, product, F);
             }
-            double kept = trace <= rate * GROWTH * F / q ? rate : 1.0, share = 1.0 / (kept + s);
+            double kept = state[trace + h] <= rate * GROWTH * F / q ? rate : 1.0, share = 1.0 / (kept + s);
             double *weights = state + w + size_t(h) * F * P;
             for (int p = 0; p < P; p++) {
                 double e = y[p];
-                for (int i = 0; i < F; i++) e -= weights[size_t(i) * P + p] * phi[i];
+                if (P == 1) e -= loose_dot(weights, phi, F);
+                else
+                    for (int i = 0; i < F; i++) e -= weights[size_t(i) * P + p] * phi[i];
+                e = std::clamp(e, -LARGEST_WEIGHT, LARGEST_WEIGHT);  // its square has to be finite
                 for (int i = 0; i < F; i++) weights[size_t(i) * P + p] += share * product[i] * e;
                 double &variance = state[noise + size_t(h) * P + p];
                 variance += (e * e / (1.0 + s) - variance) / state[errors];
                 wrong[size_t(h) * P + p] = e;
             }
-            std::copy_n(product, F, state + g + size_t(h) * F);
-            state[gain + h] = share, state[keep + h] = kept;
+            state[gain + size_t(h) * block + size_t(last)] = share * state[keep + h];
+            state[keep + h] *= kept;
+            state[trace + h] = (state[trace + h] - share * loose_dot(product, product, F)) / kept;
         }
+        if (++last < block) return;
+        for (int h = 0; h < count(); h++) settle(state, h);
+        last = 0;
     }
     // Features (φ_i − u_i φ_0)/a_i for i = 1 … changed, and targets in other units: see heads.py.
     void rescale(double *state, const double *u, const double *a, int changed, double q, const Units &units,
@@ -189,7 +274,7 @@ class Heads {
         Lease lease(memory);
         double *column = memory.take(F);
         for (int h = 0; h < count(); h++) {
-            settle(state, h, nullptr, column);
+            settle(state, h);
             double *t = triangle(state, h), *weights = state + w + size_t(h) * F * P;
             auto at = [&](int i, int j) -> double & { return t[packed_row(F, std::min(i, j)) + std::abs(i - j)]; };
             // row 0 of E C, then that of E C Eᵀ, whose other rows are C's but for column 0
@@ -204,9 +289,8 @@ class Heads {
                     if (i >= 1 && i <= changed) at(i, j) *= a[i - 1];
                     if (j >= 1 && j <= changed) at(i, j) *= a[j - 1];
                 }
-            double trace = 0.0;
-            for (int i = 0; i < F; i++) trace += at(i, i);
-            if (!(trace <= GROWTH * F / q)) reset(state, h, q);
+            nothing_waits(state, h);
+            if (!(state[trace + h] <= GROWTH * F / q)) reset(state, h, q);
             for (int p = 0; p < P; p++) {
                 double scale = units.y_scale[p];
                 for (int i = 0; i < changed; i++) {
@@ -220,9 +304,15 @@ class Heads {
         }
     }
     void check(const double *state) const {
+        int64_t count_waiting = whole(state, waiting);
+        refuse_unless(count_waiting >= 0 && count_waiting < block, "waiting", "less than the changes carried out together");
+        double least = std::pow(0.5, double(count_waiting));
         for (int h = 0; h < count(); h++) {
-            refuse_unless(state[gain + h] >= 0.0 && state[gain + h] <= 2.0, "gain", "in [0, 2]");
-            refuse_unless(state[keep + h] >= 0.5 && state[keep + h] <= 1.0, "keep", "in [0.5, 1]");
+            for (int k = 0; k < block; k++) {
+                double share = state[gain + size_t(h) * block + k];
+                refuse_unless(share >= 0.0 && share <= 2.0, "gain", "in [0, 2]");
+            }
+            refuse_unless(state[keep + h] >= least && state[keep + h] <= 1.0, "keep", "in [0.5, 1] for each change that waits");
         }
         refuse_unless(state[errors] >= 1.0 && state[errors] <= NOISE_MEMORY, "errors", "in [1, 100]");
     }

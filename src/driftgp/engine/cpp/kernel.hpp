@@ -504,13 +504,22 @@ class Kernel {
                 moves.gradient[size_t(i - moves.from) * D + d] += moves.times * sum(total) * over(term, d) * rest(term);
             }
             if (!term.each) continue;
-            Vec total{};
-            for (int i = 0; i < points.n; i++)
-                for (int t = 0; t < n; t += W) {
-                    Vec r = load(xd + t) - u.rows[size_t(i) * D + d];
-                    total += load(one + size_t(i) * ld + t) * r * r;
+            Vec total{}, more[4] = {Vec{}, Vec{}, Vec{}, Vec{}};  // one alone would wait for each sum before the next
+            for (int i = 0; i < points.n; i++) {
+                const double *row = one + size_t(i) * ld;
+                double here = u.rows[size_t(i) * D + d];
+                int t = 0;
+                for (; t + 4 * W <= n; t += 4 * W)
+                    for (int l = 0; l < 4; l++) {
+                        Vec r = load(xd + t + l * W) - here;
+                        more[l] += load(row + t + l * W) * (r * r);
+                    }
+                for (; t < n; t += W) {
+                    Vec r = load(xd + t) - here;
+                    total += load(row + t) * (r * r);
                 }
-            gradient[term.lengths + d] += sum(total);
+            }
+            gradient[term.lengths + d] += sum((total + more[0]) + (more[1] + more[2]) + more[3]);
         }
     }
 };

@@ -20,7 +20,7 @@ class Lagged : public Node {
     }
 
   public:
-    Lagged(const driftgp::Part &part, int inputs, int outputs) : heads(true, false) {
+    Lagged(const driftgp::Part &part, int inputs, int outputs) : heads(true, false, 1) {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
         lags = int(settings.whole("lags", 0, MOST)), ridge = settings.positive("ridge");
@@ -48,9 +48,12 @@ class Lagged : public Node {
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
         Lease lease(memory);
-        double *phi = memory.zeros(F);
+        double *phi = memory.zeros(F), *product = memory.take(F);
         find_features(x, state + last, phi);
-        for (int h = 0; h < heads.count(); h++) heads.forecast(state, h, phi, ridge, made + voice(h));
+        for (int h = 0; h < heads.count(); h++) {
+            heads.times(state, h, phi, product);
+            heads.forecast(state, h, phi, product, ridge, made + voice(h));
+        }
         std::copy_n(state + last, size_t(lags) * P, made + told_last());
     }
     void learn(double *state, const double *x, const double *y, double, const double *said, Memory &memory) const override {
@@ -58,7 +61,7 @@ class Lagged : public Node {
         if (is_sample(x, D, y, P)) {
             double *phi = memory.zeros(F), *wrong = memory.take(size_t(heads.count()) * P);
             find_features(x, said ? said + told_last() : state + last, phi);
-            heads.learn(state, phi, y, ridge, whole(state, rows), wrong, memory);
+            heads.learn(state, phi, y, ridge, whole(state, rows), wrong, nullptr, memory);
             whole(state, rows)++;
         }
         if (lags == 0 || !all_finite(y, P)) return;

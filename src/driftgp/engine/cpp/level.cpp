@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "agp.hpp"
+#include "forecast.hpp"
 // headers of further nodes belong here
 #include "wrappers.hpp"
 
@@ -75,7 +76,7 @@ class Model final : public driftgp_model {
     Layout state, told;  // of a state, and of a forecast
 
     // Memory that is enough for any step, so that none runs out of it half done: a few times what a state has.
-    size_t room() const { return std::min(FACTOR * (state.size + told.size) + LEAST, MOST); }
+    size_t room() const { return std::min(FACTOR * (state.size + told.size) + state.kept + LEAST, MOST); }
 
   public:
     Model(const driftgp::Part &part, int inputs, int outputs) : root(make_node(part, inputs, outputs)) {
@@ -124,6 +125,7 @@ class Model final : public driftgp_model {
         check(rows);
         Deadline deadline(rows.seconds);
         Memory &memory = fresh_memory(room(), true);
+        memory.kept = memory.zeros(state.kept);
         const double *known = static_cast<const double *>(rows.known);
         int64_t row = rows.done = rows.first;
         for (int64_t i = 0; i < rows.count; i++, known = nullptr) {
@@ -191,5 +193,7 @@ class Model final : public driftgp_model {
 
 driftgp_model *make(const driftgp::Part &part, int inputs, int outputs);
 driftgp_model *make(const driftgp::Part &part, int inputs, int outputs) { return new Model(part, inputs, outputs); }
+
+void follow(driftgp_series &series) { forecast::take(series); }
 
 }  // namespace DRIFTGP_LEVEL

@@ -43,7 +43,9 @@ class Layout {
     };
     std::vector<Field> fields;
     size_t size = 0;
+    size_t kept = 0;  // numbers that nodes keep for the rest of a call, outside of the record (Memory::kept)
 
+    size_t keep(size_t count) { return kept += count, kept - count; }
     size_t floats(const char *name, size_t count = 1) { return add(name, false, count); }
     size_t wholes(const char *name, size_t count = 1) { return add(name, true, count); }
     // Fields of a part, declared by `declare`; where the part begins.
@@ -106,6 +108,8 @@ class Node {
     size_t voice(int k) const { return size_t(k) * 3 * P; }
     // Standard deviation without what is added or taken away for single rows (contract.py).
     virtual double usual_std(const double *made, int p) const { return std::sqrt(made[P + p]); }
+    // How far the median of a forecast lies from its mean at most (contract.py).
+    virtual double median_reach(const double *made, int p) const { return std::sqrt(made[P + p]); }
     virtual bool normal() const { return true; }  // whether its law is a normal distribution
     // Throws std::invalid_argument if counts or cursors of a state are out of range.
     virtual void check(const double *state) const = 0;

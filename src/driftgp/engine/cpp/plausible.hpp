@@ -9,7 +9,7 @@ namespace DRIFTGP_LEVEL {
 // The range of each target of late, in a record of its own.
 class Span {
     static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3, LEAST = 1e-12;  // as in plausible.py
-    static constexpr double ABSURD = 100.0, NONSENSE = 1e6, LEVEL = 0.01;
+    static constexpr double ABSURD = 100.0, NONSENSE = 1e6, NO_ONES = 1e16, LEVEL = 0.01;
     static constexpr int64_t FIRST = 10;
     int P = 0;
     size_t low = 0, high = 0, count = 0;
@@ -79,7 +79,7 @@ class Span {
         for (int64_t i = 0; i < n; i++) off[i] = std::fabs(in_order[i] - middle);
         std::sort(off, off + n);
         double scale = std::max(off[3 * (n - 1) / 4], least_spread(n - 1) * std::fabs(middle));
-        if (scale == 0.0) return;
+        if (scale == 0.0) scale = NO_ONES / ABSURD;
         auto distance = [&](int64_t i) { return std::min(std::max(y[i * stride], -OUTERMOST), OUTERMOST) - middle; };
         auto side = [&](int64_t i) {
             double by = distance(i);
@@ -105,8 +105,10 @@ class Span {
         double scale = std::max(to - from, least_spread(whole(state, count + p)) * std::max(std::fabs(from), std::fabs(to)));
         double off = std::max(std::max(from - y, y - to), 0.0);
         side = y > to ? 1 : -1;
-        if (whole(state, count + p) == 0 || !(scale > 0.0)) return 0.0;
-        return off / scale > (first ? ABSURD : NONSENSE) ? off / scale : 0.0;
+        if (whole(state, count + p) == 0) return 0.0;
+        double most = first ? ABSURD : NONSENSE;
+        if (!(scale > 0.0)) scale = NO_ONES / most;
+        return off / scale > most ? off / scale : 0.0;
     }
     // How large the standard deviation of a next target is at least, after the first ones.
     double least_std(const double *state, int p) const {

@@ -102,9 +102,23 @@ static inline SineCosine sine_cosine(Vec x) {
 // ---- vectors: n is rounded up to whole ones --------------------------------------------------------------------------
 
 static inline double dot(const double *a, const double *b, int n) {
-    Vec s{};
-    for (int i = 0; i < n; i += W) s += load(a + i) * load(b + i);
-    return sum(s);
+    Vec s[4] = {Vec{}, Vec{}, Vec{}, Vec{}};  // one alone would wait for each sum before the next
+    int i = 0;
+    for (; i + 4 * W <= n; i += 4 * W)
+        for (int v = 0; v < 4; v++) s[v] += load(a + i + v * W) * load(b + i + v * W);
+    for (; i < n; i += W) s[0] += load(a + i) * load(b + i);
+    return sum((s[0] + s[1]) + (s[2] + s[3]));
+}
+// Of rows without padding; b = nullptr stands for ones.
+static inline double loose_dot(const double *a, const double *b, int n) {
+    Vec s[4] = {Vec{}, Vec{}, Vec{}, Vec{}};
+    int i = 0;
+    for (; i + 4 * W <= n; i += 4 * W)
+        for (int v = 0; v < 4; v++) s[v] += b ? load(a + i + v * W) * load(b + i + v * W) : load(a + i + v * W);
+    for (; i + W <= n; i += W) s[0] += b ? load(a + i) * load(b + i) : load(a + i);
+    double rest = sum((s[0] + s[1]) + (s[2] + s[3]));
+    for (; i < n; i++) rest += b ? a[i] * b[i] : a[i];
+    return rest;
 }
 // y += f x
 static inline void axpy(double f, const double *x, double *y, int from, int to) {

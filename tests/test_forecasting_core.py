@@ -1,0 +1,249 @@
+"""What a series learns: each lead its own least squares, whatever the horizon, and the same by C++ and NumPy."""
+
+import numpy as np
+import pytest
+
+from driftgp.forecasting import mixture
+from driftgp.forecasting.regression import Regression
+from driftgp.forecasting.seasons import Seasons, found, of_clock
+from driftgp.forecasting.series import Series, Settings
+from driftgp.forecasting.smoothers import Rates, Smoothers
+
+
+def times(count: int, step: str = "h") -> np.ndarray:
+    return (np.datetime64("2024-01-01T00", step) + np.arange(count)).astype("datetime64[us]")
+
+
+def curve(count: int, seed: int = 0, noise: float = 1.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return 100.0 + 10.0 * np.sin(2 * np.pi * np.arange(count) / 24) + noise * rng.normal(size=count)
+
+
+def followed(settings: Settings, y: np.ndarray, **columns: np.ndarray) -> Series:
+    series = Series(settings)
+    series.take(y, times(len(y)) if settings.step else None, **columns)
+    return series
+
+
+# ---- what is learned -------------------------------------------------------------------------------------------------
+
+
+def test_each_lead_is_weighted_least_squares_over_the_origins_whose_label_has_come():
+    H, D, N, memory = 3, 4, 60, 20.0
+    rng = np.random.default_rng(0)
+    Phi, y = rng.normal(size=(N, D)), rng.normal(size=N)
+    prior = rng.uniform(0.5, 2.0, D)
+    regression = Regression(prior, H, memory)
+    for row in range(N):
+        if row:
+            targets = np.where(np.arange(1, H + 1) <= row, y[row], np.nan)
+            regression.learn(row, targets, np.full(H, np.inf))
+        regression.observe(row, Phi[row])
+    forgetting = 1.0 - 1.0 / memory
+    for h in range(1, H + 1):
+        origins = np.arange(N - h)  # the label of origin t is y[t + h]
+        last = origins[-1]
+        weight = forgetting ** (last - origins)
+        A = forgetting ** (last + 1) * np.diag(1.0 / prior) + (Phi[origins] * weight[:, None]).T @ Phi[origins]
+        b = (Phi[origins] * weight[:, None]).T @ y[origins + h]
+        np.testing.assert_allclose(regression.w[h - 1], np.linalg.solve(A, b), rtol=1e-7, atol=1e-9)
+
+
+def test_weights_are_the_least_over_the_simplex():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        J = int(rng.integers(2, 9))
+        B = rng.normal(size=(J, J))
+        A = B @ B.T + 0.01 * np.eye(J)
+        w = mixture.simplex(A)
+        assert w.min() >= 0.0
+        assert abs(w.sum() - 1.0) < 1e-12
+        others = rng.dirichlet(np.full(J, 0.3), size=4000)
+        assert w @ A @ w <= np.einsum("nj,jk,nk->n", others, A, others).min() + 1e-9
+
+
+def test_a_member_that_fails_loses_its_weight():
+    rng, mixed = np.random.default_rng(0), mixture.Mixture(3, np.ones(3))
+    for _ in range(60):
+        errors = rng.normal(size=(3, 3)) * np.array([1.0, 1.0, 30.0])
+        mixed.learn(errors)
+    for b in range(len(mixed.starts)):
+        mixed.solve(b)
+    assert mixed.of_leads()[:, 2].max() < 0.01
+    np.testing.assert_allclose(mixed.of_leads().sum(1), 1.0)
+
+
+def test_a_smoother_begins_with_plain_means():
+    smoother = Smoothers([Rates(0.01)], (), 2)
+    y = np.array([3.0, 5.0, np.nan, 10.0])
+    for value in y:
+        smoother.learn(value, np.zeros(0, int))
+    np.testing.assert_allclose(smoother.forecasts(np.zeros((0, 2), int)), 6.0)
+
+
+def test_seasons_are_found_and_not_invented():
+    t, rng = np.arange(700), np.random.default_rng(0)
+    assert found(np.sin(2 * np.pi * t / 24) + (t // 24 % 7 > 4) + 0.3 * rng.normal(size=700)) == (24, 168)
+    assert found(10.0 * (t[:120] % 5 == 3) + rng.normal(size=120)) == (5,)
+    invented = [found(np.cumsum(np.random.default_rng(seed).normal(size=400))) for seed in range(40)]
+    assert sum(lengths != () for lengths in invented) <= 4
+    assert found(np.full(100, 3.0)) == ()
+
+
+def test_slots_are_those_of_the_clock():
+    slots = of_clock(3600.0).slots(0, times(200), 200)
+    assert slots[:, 0].tolist() == [0, 0]  # a Monday at midnight
+    assert slots[:, 25].tolist() == [1, 25]
+    assert slots[:, 168 + 5].tolist() == [5, 5]
+    assert Seasons((5,), None, False).slots(7, None, 2).tolist() == [[2, 3]]
+
+
+# ---- forecasts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effort", ["low", "medium"])
+def test_a_step_does_not_depend_on_the_horizon(effort):
+    y = curve(500)
+    fans = [followed(Settings(horizon, effort, step=3600.0), y).fan(np.arange(3)) for horizon in (3, 28)]
+    np.testing.assert_allclose(fans[0].mean, fans[1].mean, rtol=1e-9)
+    np.testing.assert_allclose(fans[0].quantile(0.9), fans[1].quantile(0.9), rtol=1e-9)
+
+
+def test_fewer_steps_than_the_horizon_are_the_first_ones():
+    series = followed(Settings(12), curve(300))
+    few, all_ = series.fan(np.arange(5)), series.fan(np.arange(12))
+    np.testing.assert_array_equal(few.mean, all_.mean[:5])
+    np.testing.assert_array_equal(few.interval()[1], all_.interval()[1][:5])
+    assert few.correlation.shape == (5, 5)
+
+
+def test_effects_known_ahead_come_near_to_least_squares():
+    rng, n = np.random.default_rng(0), 600
+    day, promotion = np.arange(n), (rng.uniform(size=n) < 0.2).astype(float)
+    y = (
+        200.0
+        + np.array([0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 60.0])[day % 7]
+        + 80.0 * promotion
+        + 10.0 * rng.normal(size=n)
+    )
+    X = np.column_stack([np.eye(7)[day % 7], promotion])
+    series = Series(Settings(14, known=1, step=86400.0))
+    ours, least_squares = [], []
+    for origin in range(300, n - 14, 20):
+        rows = slice(series.rows, origin)
+        series.take(y[rows], times(n, "D")[rows], promotion[rows, None])
+        steps = slice(origin, origin + 14)
+        fan = series.fan(day[steps], times(n, "D")[steps], promotion[steps, None])
+        ours.append(np.abs(fan.mean - y[steps]).mean())
+        beta = np.linalg.lstsq(X[:origin], y[:origin], rcond=None)[0]
+        least_squares.append(np.abs(X[steps] @ beta - y[steps]).mean())
+    assert np.mean(ours) < 1.06 * np.mean(least_squares)
+
+
+def test_a_random_walk_is_forecast_by_its_last_value_with_the_width_it_has():
+    rng = np.random.default_rng(3)
+    y = np.cumsum(rng.normal(size=1500))
+    series, widths, errors, naive = Series(Settings(6)), [], [], []
+    for origin in range(800, 1490, 3):
+        series.take(y[series.rows : origin + 1])
+        fan = series.fan(np.arange(6))
+        low, high = fan.interval(0.95)
+        widths.append((high - low) / (2 * 1.96 * np.sqrt(np.arange(1, 7))))
+        errors.append(np.abs(fan.mean - y[origin + 1 : origin + 7]))
+        naive.append(np.abs(y[origin] - y[origin + 1 : origin + 7]))
+    assert np.all(np.abs(np.mean(widths, 0) - 1.0) < 0.15)
+    assert np.mean(errors) < 1.03 * np.mean(naive)
+
+
+def test_a_straight_ramp_goes_on():
+    fan = followed(Settings(5), np.arange(140.0)).fan(np.arange(5))
+    np.testing.assert_allclose(fan.mean, np.arange(140.0, 145.0), atol=1.5)
+
+
+def test_an_almost_exact_season_is_not_lost():
+    y = np.tile(np.array([1.0, 5.0, 2.0, 8.0, 3.0, 4.0, 9.0]), 40)
+    fan = followed(Settings(7), y).fan(np.arange(7))
+    np.testing.assert_allclose(fan.mean, y[:7], atol=0.05)
+
+
+def test_what_forecasts_were_worth_is_counted():
+    worth = followed(Settings(4), curve(600)).worth()
+    assert np.all(worth.error < worth.naive)
+    assert np.all(np.abs(worth.inside - 0.95) < 0.03)
+    assert np.all(np.diff(worth.judged) == -1.0)
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cuts", [[1, 2, 49, 50, 51, 127, 200], list(range(1, 260))])
+def test_a_block_of_rows_equals_its_rows_one_by_one(cuts):
+    y, known = curve(260), np.random.default_rng(1).normal(size=(260, 2))
+    y[[70, 71, 150]] = np.nan
+    y[180] = 1e6  # a wild value
+    whole = followed(Settings(6, known=2, step=3600.0), y, known=known)
+    parts = Series(Settings(6, known=2, step=3600.0))
+    for rows in np.split(np.arange(260), cuts):
+        parts.take(y[rows], times(260)[rows], known[rows])
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(parts.arrays()[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(5, "low"),
+        Settings(8, known=2, past=1, step=3600.0),
+        Settings(30, "high", step=3600.0),
+        Settings(4, season=(12,)),
+    ],
+)
+def test_the_compiled_rows_are_those_of_the_reference(settings, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = curve(190)
+    y[100:103] = np.nan
+    columns = {"known": rng.normal(size=(190, settings.known)), "past": rng.normal(size=(190, settings.past))}
+    monkeypatch.setenv("DRIFTGP_ENGINE", "auto")
+    compiled = followed(settings, y, **columns).arrays()
+    monkeypatch.setenv("DRIFTGP_ENGINE", "reference")
+    reference = followed(settings, y, **columns).arrays()
+    for name, array in reference.items():
+        size = np.nanmax(np.abs(array), initial=1e-9) if np.isfinite(array).any() else 1.0
+        np.testing.assert_allclose(compiled[name], array, rtol=0.0, atol=1e-8 * size, err_msg=name)
+
+
+@pytest.mark.parametrize("rows", [20, 60, 300])
+def test_a_series_goes_on_from_its_arrays(rows):
+    y = curve(400)
+    settings = Settings(6, step=3600.0)
+    first = followed(settings, y[:rows])
+    again = Series.of(settings, {name: array.copy() for name, array in first.arrays().items()})
+    for series in (first, again):
+        series.take(y[rows:], times(400)[rows:])
+    np.testing.assert_array_equal(first.fan(np.arange(6)).interval(), again.fan(np.arange(6)).interval())
+
+
+@pytest.mark.parametrize("name", ["core.m", "core.reach.v", "core.few.P", "core.frame", "kept", "core.lengths"])
+def test_arrays_that_no_row_could_have_left_are_refused(name):
+    settings = Settings(6, step=3600.0)
+    arrays = followed(settings, curve(100)).arrays()
+    for bad in (np.zeros(3), np.full(arrays[name].shape, -np.inf), None):
+        damaged = {key: array for key, array in arrays.items() if key != name} | ({} if bad is None else {name: bad})
+        with pytest.raises(ValueError, match="damaged"):
+            Series.of(settings, damaged)
+
+
+def test_a_copy_goes_on_by_itself():
+    y = curve(300)
+    first = followed(Settings(6), y[:200])
+    before = first.fan(np.arange(6)).mean
+    second = first.copy()
+    second.take(y[200:])
+    np.testing.assert_array_equal(first.fan(np.arange(6)).mean, before)
+    first.take(y[200:])
+    np.testing.assert_array_equal(first.fan(np.arange(6)).mean, second.fan(np.arange(6)).mean)
+
+
+def test_too_few_targets_for_a_forecast_are_named():
+    with pytest.raises(ValueError, match="a forecast needs 3 targets or more; there are 2"):
+        followed(Settings(3), np.array([1.0, np.nan, 2.0])).fan(np.arange(3))
