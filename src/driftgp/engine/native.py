@@ -13,7 +13,7 @@ from driftgp.engine import description
 from driftgp.engine.library import OTHER_VERSION, Library, NoLibrary, Rows, library
 from driftgp.records import entries
 
-__all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe", "library"]
+__all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
 
 _PIECE = 0.05  # seconds after which a long call comes back, so that an interrupt is heard
 _SHARE = 64  # rows that a thread gets before another one is worth while

@@ -63,12 +63,11 @@ class Mixture(Part):
         there = errors[:, 0] == errors[:, 0]
         e = np.where(there[:, None], errors, 0.0)
         least = np.abs(e).min(1)
-        usual = np.sqrt(np.einsum("bjj->bj", self.S).min(1))[
-            np.searchsorted(self.starts, np.arange(len(e)), "right") - 1
-        ]
+        block = np.searchsorted(self.starts, np.arange(len(e)), "right") - 1  # of each lead that is followed
+        usual = np.sqrt(np.einsum("bjj->bj", self.S).min(1))[block]
         count = np.add.reduceat(there.astype(np.float64), self.starts)
         known = self.n > FIRST
-        limit = np.where(known, FARTHEST, np.inf)[np.searchsorted(self.starts, np.arange(len(e)), "right") - 1] * usual
+        limit = np.where(known, FARTHEST, np.inf)[block] * usual
         e *= np.minimum(1.0, limit / np.maximum(least, 1e-300))[:, None]
         products = np.add.reduceat(e[:, :, None] * e[:, None, :], self.starts)
         here = count > 0.0
