@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.inducing import RULES
-
+RELEVANCES = ("leave-one-out", "cholesky", "diagonal")
 STEPS = ("fresh", "carried", "scaled")
 PLACEMENTS = ("greedy", "recent")
 ADMISSIONS = ("algorithm", "published")
@@ -82,7 +81,7 @@ def _agp(model: Any) -> Iterable[Any]:
         model.inducing,
         model.window,
         model.forgetting,
-        RULES.index(model.relevance),
+        RELEVANCES.index(model.relevance),
         model.learn_every,
         model.iterations,
         STEPS.index(model.step),
