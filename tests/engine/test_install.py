@@ -293,7 +293,7 @@ def test_the_command_without_its_libraries_still_says_its_version():
 
 def test_each_adapter_says_in_one_sentence_what_to_install():
     program = """
-for room in ("sklearn", "river", "skpro", "sktime", "spark", "data.tables"):
+for room in ("sklearn", "river", "skpro", "sktime", "spark", "tables.tables"):
     try:
         __import__(f"driftgp.{room}")
     except ModuleNotFoundError as error:
