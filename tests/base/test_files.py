@@ -130,7 +130,8 @@ def test_leftovers_of_killed_saves_are_removed_by_the_next_one(tmp_path):
 def test_the_temporary_file_of_a_writer_at_work_is_never_removed(tmp_path):
     """Writers of one file at once, in threads and in another process: each succeeds, and one of them is last."""
     path = tmp_path / "model.gp"
-    text = "import sys; from driftgp.base import files as f\nfor _ in range(200): f.write_atomically(sys.argv[1], b'x' * 9)"
+    loop = "[files.write_atomically(sys.argv[1], b'x' * 9) for _ in range(200)]"
+    text = f"import sys; from driftgp.base import files; {loop}"
     with subprocess.Popen([sys.executable, "-c", text, path]) as other:
         failed: list[BaseException] = []
 

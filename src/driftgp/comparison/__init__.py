@@ -2,6 +2,7 @@
 
 from driftgp.comparison.contest import backtest
 from driftgp.comparison.methods import METHODS
-from driftgp.comparison.result import OURS, Backtest, Line
+from driftgp.comparison.result import Backtest, Line
+from driftgp.comparison.verdict import OURS
 
 __all__ = ["METHODS", "OURS", "Backtest", "Line", "backtest"]

@@ -11,9 +11,10 @@ from driftgp.base import checks
 from driftgp.base.progress import Progress
 from driftgp.base.season import DAY, usual_step
 from driftgp.comparison.methods import ALL, BASE, METHODS
-from driftgp.comparison.result import OURS, Backtest, Line
+from driftgp.comparison.result import Backtest, Line
 from driftgp.comparison.significance import difference
 from driftgp.comparison.trial import Forecasts, Trial
+from driftgp.comparison.verdict import OURS
 from driftgp.defaults import Effort, Support
 from driftgp.evaluate import coverage, crps
 from driftgp.online import Online

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftgp.base.wording import figure
+from driftgp.comparison.verdict import OURS, as_text, verdict
 from driftgp.predictions import Prediction
-
-OURS = "driftgp"
-LEVEL = 0.05  # a difference is more than noise if chance makes one as large less often than this
 
 
 class Line(NamedTuple):
@@ -39,7 +37,7 @@ class Line(NamedTuple):
     p: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Backtest:
     """The lines of the table, lowest error first, and every method's error at each row.
 
@@ -82,25 +80,16 @@ class Backtest:
     @property
     def verdict(self) -> str:
         """One sentence: how driftgp did against the best of the others."""
-        ours, others = self[OURS], [line for line in self.lines if line.method != OURS]
-        best = others[0]
-        chance = "p < 0.001" if best.p < 0.001 else f"p = {best.p:.3f}"
-        figures = f"RMSE {figure(ours.rmse)} against {figure(best.rmse)}"
-        if not best.p < LEVEL:
-            return (
-                f"driftgp and {best.method}, the best of the others, are level on these rows: {figures}, "
-                f"a difference that may be noise ({chance})."
-            )
-        if ours.rmse < best.rmse:
-            less = 1.0 - ours.rmse / best.rmse
-            return (
-                f"driftgp has the lowest error: {figures} for {best.method}, the best of the others; "
-                f"{less:.0%} lower, and more than noise ({chance})."
-            )
-        return (
-            f"driftgp loses on these rows: {figures} for {best.method}; {ours.rmse / best.rmse - 1.0:.0%} higher, "
-            f"and more than noise ({chance})."
-        )
+        best = next(line for line in self.lines if line.method != OURS)
+        return verdict("RMSE", self[OURS].rmse, best.method, best.rmse, best.p)
+
+    def __repr__(self) -> str:
+        """The table, lowest error first, and the verdict."""
+        cells = [
+            (line.method, [figure(line.rmse), figure(line.mae), figure(line.crps), figure(100.0 * line.coverage)])
+            for line in self.lines
+        ]
+        return as_text(["RMSE", "MAE", "CRPS", "inside, %"], cells) + f"\n{self.verdict}"
 
     @property
     def gains(self) -> dict[str, np.ndarray]:

@@ -9,8 +9,10 @@ import numpy as np
 from driftgp.base import checks
 from driftgp.base.wording import figure
 from driftgp.comparison.significance import difference
+from driftgp.comparison.verdict import OURS, as_text, verdict
 from driftgp.forecasting.placed import Placed, Steps
 from driftgp.forecasting.reading import Reader
+from driftgp.forecasting.record import blocks
 from driftgp.forecasting.rivals import METHODS, Said
 from driftgp.forecasting.rivals import Rows as Given
 from driftgp.stream.keys import Key
@@ -18,10 +20,8 @@ from driftgp.stream.keys import Key
 if TYPE_CHECKING:
     from driftgp.forecasting.forecaster import Forecaster
 
-OURS, NAIVE = "driftgp", "seasonal naive"
-LEVEL = 0.05  # a difference is more than noise if chance makes one as large less often than this
+NAIVE = "seasonal naive"
 FEWEST = 20  # rows before the first origin
-BLOCKS = 6  # of leads, in the table
 
 
 class Line(NamedTuple):
@@ -64,9 +64,8 @@ class Backtest(NamedTuple):
 
     def by_lead(self) -> list[dict[str, Any]]:
         """Mean absolute errors in a few blocks of leads."""
-        ends = np.unique(np.round(np.geomspace(1, self.steps, min(BLOCKS, self.steps))).astype(int))
         found = []
-        for first, end in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
+        for first, end in blocks(self.steps):
             name = f"{end}" if end == first + 1 else f"{first + 1} to {end}"
             found.append({"lead": name} | {m: float(np.nanmean(e[:, first:end])) for m, e in self.errors.items()})
         return found
@@ -74,27 +73,17 @@ class Backtest(NamedTuple):
     @property
     def verdict(self) -> str:
         """One sentence: how driftgp did against the best of the others."""
-        ours, best = self.of(OURS), next(line for line in self.lines if line.method != OURS)
-        figures = f"MAE {figure(ours.mae)} against {figure(best.mae)}"
-        chance = "p < 0.001" if best.p < 0.001 else f"p = {best.p:.3f}"
-        if best.p != best.p:
-            lowest = "has the lowest error" if ours.mae < best.mae else "loses"
-            return f"driftgp {lowest} on these rows: {figures} for {best.method}; there are too few origins for a test."
-        if not best.p < LEVEL:
-            return (
-                f"driftgp and {best.method}, the best of the others, are level on these rows: {figures}, a difference "
-                f"that may be noise ({chance})."
-            )
-        if ours.mae < best.mae:
-            return (
-                f"driftgp has the lowest error: {figures} for {best.method}, the best of the others; "
-                f"{1.0 - ours.mae / best.mae:.0%} lower, and more than noise ({chance})."
-            )
-        return (
-            f"driftgp loses on these rows: {figures} for {best.method}; {ours.mae / best.mae - 1.0:.0%} higher, and "
-            f"more "
-            f"than noise ({chance})."
-        )
+        best = next(line for line in self.lines if line.method != OURS)
+        return verdict("MAE", self.of(OURS).mae, best.method, best.mae, best.p)
+
+    def __repr__(self) -> str:
+        """The table, lowest error first, and the verdict."""
+        cells = [
+            (line.method, [figure(line.mae), figure(line.ratio), figure(100.0 * line.coverage), figure(line.seconds)])
+            for line in self.lines
+        ]
+        table = as_text(["MAE", "ratio", "inside, %", "CPU s"], cells)
+        return f"{table}\n{self.verdict}"
 
     def to_json(self) -> dict[str, Any]:
         """The tables and the verdict, as JSON holds them."""

@@ -113,6 +113,10 @@ class Forecaster:
         self._outspoken = True  # whether rows that were left out are warned of; once
         self.lock = turns(self)
 
+    def __repr__(self) -> str:
+        count = len(self._series)
+        return f"<Forecaster of {count} series, up to {self.horizon} steps ahead, {self.settings.effort} effort>"
+
     # ---- what it holds -----------------------------------------------------------------------------------------------
 
     @property

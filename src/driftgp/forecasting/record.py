@@ -5,6 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftgp.base.wording import figure
+from driftgp.comparison.verdict import as_text
+
+_BLOCKS = 6  # of leads, in the table
+
 
 class Record(NamedTuple):
     """The record of each lead, H each; NaN where nothing was judged."""
@@ -28,6 +33,28 @@ class Record(NamedTuple):
         return Record(
             *(np.array([np.nan if nothing and place else value]) for place, value in enumerate([count.sum(), *means]))
         )
+
+    def __repr__(self) -> str:
+        """A table: mean absolute errors and shares of targets in the 95 % interval, by how far ahead."""
+        parts = {
+            f"step {end}" if end == first + 1 else f"steps {first + 1} to {end}": slice(first, end)
+            for first, end in blocks(len(self.judged))
+        }
+        found = {name: self.over(leads) for name, leads in (parts | {"all steps": slice(None)}).items()}
+        return as_text(
+            ["MAE", "naive", "inside, %"],
+            [(name, [figure(float(x[0])) for x in (r.error, r.naive, 100.0 * r.inside)]) for name, r in found.items()],
+        )
+
+
+def blocks(steps: int) -> list[tuple[int, int]]:
+    """A few blocks of leads, first and end: short ones near, long ones far ahead.
+
+    >>> blocks(24)
+    [(0, 1), (1, 2), (2, 4), (4, 7), (7, 13), (13, 24)]
+    """
+    ends = np.unique(np.round(np.geomspace(1, steps, min(_BLOCKS, steps))).astype(int)).tolist()
+    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def record_of(series: Mapping[Any, Any], horizon: int) -> Record:
