@@ -88,8 +88,8 @@ class Backtest:
         figures = f"RMSE {figure(ours.rmse)} against {figure(best.rmse)}"
         if not best.p < LEVEL:
             return (
-                f"driftgp and {best.method}, the best of the others, are level on these rows: {figures}, "
-                f"a difference that may be noise ({chance})."
+                f"The difference between driftgp and {best.method}, the best of the others, may be chance: {figures} "
+                f"({chance})."
             )
         if ours.rmse < best.rmse:
             less = 1.0 - ours.rmse / best.rmse

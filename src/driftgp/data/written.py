@@ -119,20 +119,6 @@ def most_are_numbers(cells: Collection[str], decimal: Decimal) -> bool | None:
     return 2 * numeric > values.total()
 
 
-def likely_keys(rows: Rows, first: Sequence[Row], written: Written) -> list[str]:
-    """Columns of text whose values tell rows of the same time apart, the one with the fewest values first."""
-    places = [rows.index(name) for name in written.time]
-    found: list[tuple[int, str]] = []
-    for name, kind in written.kinds.items():
-        place = rows.index(name)
-        values = {row.cells[place].strip() for row in first}
-        pairs = {(*(row.cells[p] for p in places), row.cells[place].strip()) for row in first}
-        whole = all(value.isdecimal() for value in values)
-        if (kind == "text" or whole) and 1 < len(values) <= len(first) // 2 and len(pairs) == len(first):
-            found.append((len(values), name))
-    return [name for _, name in sorted(found)]
-
-
 # ---- one column ------------------------------------------------------------------------------------------------------
 
 

@@ -82,8 +82,8 @@ class Backtest(NamedTuple):
             return f"driftgp {lowest} on these rows: {figures} for {best.method}; there are too few origins for a test."
         if not best.p < LEVEL:
             return (
-                f"driftgp and {best.method}, the best of the others, are level on these rows: {figures}, a difference "
-                f"that may be noise ({chance})."
+                f"The difference between driftgp and {best.method}, the best of the others, may be chance: {figures} "
+                f"({chance})."
             )
         if ours.mae < best.mae:
             return (
