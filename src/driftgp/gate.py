@@ -1,8 +1,8 @@
 """The one gate for states from outside: a checkpoint, a fleet's bytes, a state store, a pickle, a user's own record.
 
-What comes through has the layout of the model's records and numbers that a step could have left, so that no engine, and
-no C++, ever sees a count or a cursor that points beyond an array. The fields that follow from the others do follow from
-them: no factor is of other points.
+A state that is accepted has the layout of the model's records, and numbers that a step could have left. So no engine
+ever sees a count or a cursor that points beyond an array. The fields that follow from the others do follow from them:
+no factor is of other points.
 """
 
 from typing import Any

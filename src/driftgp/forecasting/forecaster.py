@@ -116,7 +116,7 @@ class Forecaster:
 
     @property
     def settings(self) -> Asked:
-        """What it was told."""
+        """The settings it was made with."""
         return self._settings
 
     @property
@@ -180,8 +180,8 @@ class Forecaster:
         The call happens or does not: where it is refused or interrupted, none of its rows has been taken in.
 
         Args:
-            rows: a frame, dicts, or one dict with target, time, key and all columns; or targets alone: an array, one
-                number, or a series, which brings its times with its index. NaN stands for a missing target.
+            rows: a frame, dicts, or one dict with target, time, key and all columns. Or targets alone: an array, one
+                number, or a series, whose index has its times. NaN stands for a missing target.
             times: of targets that come alone: datetimes, NumPy's, or numbers.
             known: for targets that come alone, the columns of these rows that are known ahead: an array N×K, or a
                 frame that is read by its names and its index.
@@ -241,8 +241,8 @@ class Forecaster:
 
         Args:
             h: steps, at most the horizon; by default the horizon, or as many as `future` has.
-            future: the known columns of these steps: a frame, which is read by names, times and keys in any order
-                of its rows; or an array h×K where rows came as arrays.
+            future: the known columns of these steps. A frame is read by names, times and keys, in any order of its
+                rows. It is an array h×K where rows came as arrays.
             keys: some of the keys; by default all of them.
         """
         with self.lock:
@@ -426,7 +426,7 @@ class Forecaster:
 
 
 class TooShort(ValueError):
-    """A series has too few rows for a forecast of so many steps."""
+    """A series has too few rows for a forecast of this length."""
 
 
 def _explained(error: Repeated, rows: Any, reader: Reader) -> ValueError:

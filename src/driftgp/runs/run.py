@@ -1,8 +1,8 @@
 """The run: rows of a table in, answers out, and all that it knows in one file.
 
-The rows go to an `Online`, or to a `Fleet` where there are keys, in blocks. The file holds what these know, the
-settings, how the table is written, how many rows were read and a digest of them, how long the output was, and what the
-monitor knows. Resumed on the same rows, a run goes on as if it had never stopped, bit for bit.
+The rows go to an `Online`, or to a `Fleet` where there are keys, in blocks. The file holds their states, the settings,
+how the table is written, the number of rows that were read with a digest of them, the length of the output, and the
+monitor. Resumed on the same rows, a run goes on as if it had never stopped, bit for bit.
 """
 
 import math

@@ -24,9 +24,9 @@ class Stored(NamedTuple):
 class Bucket:
     """The keys of one bucket at work.
 
-    Rows of a key are taken in the order of their times; rows of one time in the order of target and inputs, so that
-    the order in which Spark delivers them does not matter. All else is the fleet's: a row that is older than the last
-    one of its key is predicted by the state as it is before this batch, not learned from, and flagged "late".
+    Rows of a key are taken in the order of their times, and rows of one time in the order of target and inputs. So the
+    order in which Spark delivers them does not matter. All else is as in a fleet. A row that is older than the last one
+    of its key is flagged "late". It is predicted by the state before this batch, and not learned from.
     """
 
     job: Job

@@ -3,8 +3,8 @@
     log g = w · ψᵀφ(x)
 
 φ are features of what is known before the target: the inputs, the mean and the scale of the law, how far out the last
-targets were. ψ follows by recursive least squares with forgetting, towards scores of the usual size in every row: with
-u the normal score of a target under the final law, had the whole of g been believed,
+targets were. ψ follows by recursive least squares with forgetting, so that scores have their usual size in every row.
+With u the normal score of a target under the final law, had the whole of g been applied,
 
     ψ ← ψ + k r,   r = min(1.25 |u|, 4) − 1,   k = C φ / (λ + φᵀC φ),   C ← (C − k φᵀC) / λ
 
