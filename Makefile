@@ -27,11 +27,8 @@ TEST_ENV := \
 
 SPARK_ENV := SPARK_LOCAL_IP=127.0.0.1
 
-# What needs numpy and scipy alone.
-CORE_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
-	agp anchored bank beginning bound bounded calibrated checkpoint contract diagnostics engines entry evaluate files first_hour fleet guarded import inducing install kernels \
-	defaults late_labels long_run members mixture native_agp native_wrappers online plausible prediction properties \
-	recalibrated records refusals standardize support window within))
+# Folders of tests whose subjects need numpy and scipy alone.
+CORE_TESTS := $(addprefix tests/, base kernels gp models engine predictions members wrappers stream online alarms)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-spark reproduce test test-all test-core test-pythons test-sanitised fuzz soak test-spark check format format-check lint types imports doctest pictures docs bench lock wheels check-wheels emulators test-lowest clean
@@ -68,8 +65,7 @@ test-pythons: ## the same, by each declared version of Python that is on this ma
 # compiled with it, so that the sanitiser is loaded before it, and leaks, which would be those of Python, are not looked for.
 SANITISERS ?= address thread
 SANITISED := .cache/sanitised
-SANITISED_TESTS := $(addprefix tests/test_, $(addsuffix .py, \
-	anchored bank bounded entry guarded members native_agp native_wrappers records standardize within))
+SANITISED_TESTS := tests/engine tests/members tests/models/test_records.py tests/wrappers
 SANITISED_FLAGS_address := -DDRIFTGP_SEALED -fsanitize=address,undefined -fno-sanitize-recover=undefined
 SANITISED_FLAGS_thread := -fsanitize=thread
 test-sanitised: $(addprefix sanitised-, $(SANITISERS)) ## the C++ engine under ASan with UBSan, and under TSan (SANITISERS=thread)
@@ -122,9 +118,10 @@ emulators: ## on Debian 12, as root: what make check-wheels runs other platforms
 OLD_ONES := $(addprefix -W default::, DeprecationWarning ResourceWarning pytest.PytestUnraisableExceptionWarning)
 EXTRA ?= core frames cli compare sklearn river skpro sktime rivals spark
 TESTS_core := $(CORE_TESTS)
-TESTS_cli := $(addprefix tests/test_, cli.py cli_forecast.py data_files.py messy_files.py plots.py plots_run.py run.py)
-TESTS_compare := tests/test_comparison.py tests/test_cli_compare.py
-TESTS_rivals := $(wildcard tests/test_rivals_*.py)
+TESTS_cli := tests/cli tests/plots tests/tables
+TESTS_compare := tests/comparison
+TESTS_frames := tests/stream
+TESTS_rivals := tests/rivals
 TESTS_spark := tests/spark
 UV_INSTALL = $(LOCK_VENV)/bin/uv pip install --quiet --python $(LOWEST)/$*/bin/python
 test-lowest: $(addprefix lowest-, $(EXTRA)) ## the core's and all extras' tests with the lowest versions allowed (EXTRA=river)
@@ -136,7 +133,7 @@ lowest-%: $(LOCK_VENV)/.uv-$(UV_VERSION)
 	$(UV_INSTALL) --no-deps --no-build-isolation --editable .
 	$(TEST_ENV) $(SPARK_ENV) PYSPARK_PYTHON=$(CURDIR)/$(LOWEST)/$*/bin/python $(LOWEST)/$*/bin/python -m pytest \
 		$(if $(filter spark,$*),,-n $(WORKERS) --dist worksteal) $(OLD_ONES) \
-		$(or $(TESTS_$*),tests/test_$*.py) $(ARGS)
+		$(or $(TESTS_$*),tests/adapters/test_$*.py) $(ARGS)
 
 # ---- the one command that checks a change, and its parts
 

@@ -15,7 +15,7 @@ from benchmarks.machine import describe
 from benchmarks.plan import PARTS, plan
 from benchmarks.process import CACHE, Row
 from benchmarks.timing import spread
-from driftgp.files import write_atomically
+from driftgp.base.files import write_atomically
 
 Keep = Callable[[list[Row]], None]
 RESULTS = Path("benchmarks/results.json")

@@ -16,9 +16,9 @@ from benchmarks.process import Row, environment
 from benchmarks.streams import DEFAULTS, Size
 from benchmarks.timing import Run, in_turn, timed
 from driftgp import Online, prequential
-from driftgp.checks import real
+from driftgp.base.checks import real
 from driftgp.data import Stream
-from driftgp.model import checked_inputs, checked_rows
+from driftgp.models.model import checked_inputs, checked_rows
 from driftgp.predictions import Forecast
 from driftgp.stream.begin import FIRST
 

@@ -24,7 +24,7 @@ FIRST = """
 import time
 import numpy as np
 from benchmarks.process import peak_bytes
-from driftgp.agp import AGP
+from driftgp.gp.agp import AGP
 from driftgp.defaults import LEARNING, SHARES, kernel
 from driftgp.online import Online
 from driftgp.wrappers import Bank, Calibrated, Standardize, Within

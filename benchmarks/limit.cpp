@@ -7,7 +7,7 @@
 //   bare   of these only: one Gram matrix, Φ, two factorisations, the gradient's products
 //   fast   whole steps of Algorithm 1 while no inducing point comes or goes: predict, statistics, relevance, posterior
 //
-// The formulas are those of src/driftgp/bound.py. What a compiler of array programs cannot know is used: triangles,
+// The formulas are those of src/driftgp/gp/bound.py. What a compiler of array programs cannot know is used: triangles,
 // symmetry, that Kux and Φ of the last refresh differ from those of the next gradient in one row and one column only,
 // and that the distances of the Gram matrix serve its derivative. Matrix products come in two kinds, chosen when the
 // program is called: loops written for one core's registers and caches, and calls of a BLAS that is opened by name.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from driftgp.agp import AGP
+from driftgp.gp.agp import AGP
 
 SOURCE = Path(__file__).with_name("limit.cpp")
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-std=c++17")

@@ -12,7 +12,7 @@ from benchmarks.timing import Run, timed
 from driftgp import AGP, Online, prequential
 from driftgp.data import Stream
 from driftgp.defaults import LEARNING, SHARES, kernel
-from driftgp.model import Model, State
+from driftgp.models.model import Model, State
 from driftgp.wrappers import Bank, Calibrated, Standardize, Within
 
 HYBRID = 10  # samples from one gradient step of the hybrid to the next, as the paper suggests

@@ -16,7 +16,7 @@ from benchmarks.timing import Run, in_turn
 from driftgp import prequential
 from driftgp import rivals as beside
 from driftgp.evaluate import mse
-from driftgp.model import Model
+from driftgp.models.model import Model
 
 SAMPLES = 401  # those of the toy after its warm-up
 

@@ -19,12 +19,12 @@ from matplotlib.figure import Figure
 
 from driftgp import AGP, Forecaster, Online
 from driftgp.data import load_bikes, toy_stream
-from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, SKY, STYLE, VERMILION, short_dates
+from driftgp.plots.base import BLACK, BLUE, GREEN, GREY, LINES, SKY, STYLE, VERMILION, short_dates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from driftgp.model import State
+    from driftgp.models.model import State
 
 WINDOW = 60
 FIRST = 500  # hours that are not scored: the model has to learn first

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from sklearn.linear_model import LinearRegression
 
 from driftgp import Fleet, Online
-from driftgp.plots import BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY, VERMILION, short_dates
+from driftgp.plots.base import BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY, VERMILION, short_dates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from benchmarks.timing import Run, in_turn, timed
 from driftgp import prequential
 from driftgp.data import Stream
 from driftgp.evaluate import mse
-from driftgp.model import Model, State
+from driftgp.models.model import Model, State
 
 PIECE = 250  # samples of a long stream between two looks at the clock
 MANY = 4000  # samples for fast-AGP to follow: with fewer, the call itself would take as long as the steps

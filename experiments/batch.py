@@ -15,7 +15,7 @@ import numpy as np
 from driftgp import evaluate
 from driftgp.demo import measure
 from driftgp.evaluate import Run
-from driftgp.model import Model
+from driftgp.models.model import Model
 from driftgp.predictions import Prediction
 from experiments.tasks import Task
 

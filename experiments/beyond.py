@@ -9,7 +9,7 @@ import polars as pl
 
 from driftgp.data import Stream
 from driftgp.defaults import SHARES, recommended, sheltered, sizes
-from driftgp.model import Model
+from driftgp.models.model import Model
 from driftgp.wrappers import Bank, Standardize
 from experiments import beyond_streams, methods, report
 from experiments.beyond_streams import SERIES

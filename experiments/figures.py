@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from driftgp.extras import needs
-from driftgp.plots import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, STYLE, VERMILION, Floats
+from driftgp.base.extras import needs
+from driftgp.plots.base import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, STYLE, VERMILION, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

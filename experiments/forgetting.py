@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from driftgp.agp import AGP
 from driftgp.data import toy_times
 from driftgp.data.toy import WARMUP
+from driftgp.gp.agp import AGP
 from experiments import claims, experiment, figures, report, settings, summary
 from experiments.experiment import Experiment
 from experiments.report import Picture, Section, Table

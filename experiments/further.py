@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp.agp import AGP
-from driftgp.agp_state import AGPState
-from driftgp.bound import NoFactor
-from driftgp.learning import Adam, moved
-from driftgp.objective import Jitter, Objective
-from driftgp.records import View, number, part
+from driftgp.contract.records import View, number, part
+from driftgp.gp.agp import AGP
+from driftgp.gp.bound import NoFactor
+from driftgp.gp.learning import Adam, moved
+from driftgp.gp.objective import Jitter, Objective
+from driftgp.gp.state import AGPState
 from driftgp.wrappers.holding import Holding
 
 _MEMORY = 0.9  # of the mean of squared errors, in units of the variances that were predicted

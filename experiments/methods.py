@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from driftgp.agp import AGP
 from driftgp.data import Stream
 from driftgp.defaults import recommended
 from driftgp.demo.extra import rival
 from driftgp.demo.picture import HYBRID
+from driftgp.gp.agp import AGP
 from driftgp.kernels import Matern52
 from driftgp.members import Persistence
-from driftgp.model import Model
+from driftgp.models.model import Model
 from experiments import settings
 from experiments.settings import Which
 from experiments.tasks import Method

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftgp import files, plots
-from driftgp.agp import AGP
+from driftgp.base import files
 from driftgp.engine import describe
+from driftgp.gp.agp import AGP
+from driftgp.plots import base as plots
 from experiments import environment
 
 if TYPE_CHECKING:

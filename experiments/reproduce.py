@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from driftgp.model import Model
+from driftgp.models.model import Model
 from experiments import batch, store
 from experiments.batch import Case
 from experiments.beyond import Beyond

@@ -15,10 +15,10 @@ from typing import Any
 
 import polars as pl
 
-from driftgp import files
+from driftgp.base import files
 from driftgp.engine import engine
-from driftgp.model import Model
-from driftgp.settings_json import portrait
+from driftgp.models.model import Model
+from driftgp.stream.settings_json import portrait
 from experiments import environment
 from experiments.tasks import Task
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from driftgp.data import Stream
 from driftgp.data.locate import Location
-from driftgp.model import Model
+from driftgp.models.model import Model
 from experiments.data import ZONES
 from experiments.settings import SETUPS, Setup
 

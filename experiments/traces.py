@@ -3,10 +3,10 @@
 import numpy as np
 
 from driftgp import diagnostics
-from driftgp.agp import AGP
 from driftgp.data import Stream
 from driftgp.demo import measure
 from driftgp.diagnostics import Trace
+from driftgp.gp.agp import AGP
 from experiments import figures, settings
 from experiments.report import Picture
 

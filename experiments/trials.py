@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from driftgp import defaults
-from driftgp.agp import AGP
 from driftgp.data import Stream
+from driftgp.gp.agp import AGP
 from driftgp.kernels import SE, Linear
-from driftgp.model import Model
+from driftgp.models.model import Model
 from driftgp.wrappers import Standardize
 from experiments.beyond import Beyond, in_shelter
 from experiments.further import Further

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftgp.agp import AGP, FastAGP
+from driftgp.gp.agp import AGP, FastAGP
 from driftgp.kernels import SE, Linear, Matern32, Periodic
 from driftgp.members import Anchored, Lagged, LastKMean, Persistence
-from driftgp.model import Model
+from driftgp.models.model import Model
 from driftgp.wrappers import (
     Around,
     Bank,

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import pytest
 
-from driftgp.model import Model, State, Units
+from driftgp.models.model import Model, State, Units
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,7 +11,7 @@ from benchmarks.defaults.streams import WARMUP, stream
 from driftgp import AGP
 from driftgp.evaluate import mse, nlpd
 from driftgp.members import Anchored, Lagged, Persistence
-from driftgp.model import Model
+from driftgp.models.model import Model
 from driftgp.wrappers import Bank, Calibrated
 
 MANY = 100  # fixed points from which a member is the large one

@@ -16,7 +16,7 @@ from driftgp import AGP, Online, prequential
 from driftgp.checkpoint import to_bytes
 from driftgp.data import Stream as Data
 from driftgp.defaults import LEARNING, kernel
-from driftgp.model import Model
+from driftgp.models.model import Model
 
 ROUNDS = 3
 ROWS = 3000  # that are timed

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from driftgp.files import write_atomically
+from driftgp.base.files import write_atomically
 
 FOLDER = Path(__file__).with_name("results")
 SOURCES = ("baseline", "rivals", "default", "parts")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from driftgp.data import toy_streams
 from driftgp.data.locate import Source, find
-from driftgp.data.tables import Table, read_table
+from driftgp.tables.tables import Table, read_table
 from experiments.data import ZONES, load_streams, read_isone
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ import numpy as np
 
 from driftgp import recommended
 from driftgp.engine.description import describe
-from driftgp.model import Layout, Model, State
+from driftgp.models.model import Layout, Model, State
 
 WARMUP, ROWS = 100, 200
 

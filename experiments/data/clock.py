@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftgp.data.stream import Floats, Times
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
-    from driftgp.data.tables import Table
+    from driftgp.tables.tables import Table
 
 CHANGED = 1  # the column of hour ending 2: spring lacks it, autumn has it twice
 

@@ -22,7 +22,7 @@ from experiments.data.clock import HourlyRows, whole_days
 from experiments.data.daily import Daily
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
-    from driftgp.data.tables import Table
+    from driftgp.tables.tables import Table
 
 ZONES = ("CT", "ME", "NEMA", "NH", "RI", "SEMA", "VT", "WCMA")
 OLD_SHEETS = {"NEMASSBOST": "NEMA", "SEMASS": "SEMA", "WCMASS": "WCMA"}  # names in the older workbooks
@@ -64,7 +64,7 @@ def _year(path: Path) -> int | None:
 
 
 def _read(path: Path, zones: Collection[str]) -> Iterator[tuple[str, Daily]]:
-    from driftgp.data.tables import WORKBOOKS
+    from driftgp.tables.tables import WORKBOOKS
 
     if path.suffix.lower() in WORKBOOKS:
         return _from_workbook(path, zones)
@@ -73,7 +73,7 @@ def _read(path: Path, zones: Collection[str]) -> Iterator[tuple[str, Daily]]:
 
 def _from_workbook(path: Path, zones: Collection[str]) -> Iterator[tuple[str, Daily]]:
     """A sheet a zone, beside sheets of notes and of the whole system, which are left alone."""
-    from driftgp.data.tables import read_table, sheet_names
+    from driftgp.tables.tables import read_table, sheet_names
 
     sheets = {OLD_SHEETS.get(name.strip(), name.strip()): name for name in sheet_names(path)}
     for zone in zones:
@@ -86,7 +86,7 @@ def _from_workbook(path: Path, zones: Collection[str]) -> Iterator[tuple[str, Da
 
 def _from_tidy(path: Path, zones: Collection[str]) -> Iterator[tuple[str, Daily]]:
     """A row a zone and hour (date, hour_ending, zone, load_mw), or a row an hour and a column a zone."""
-    from driftgp.data.tables import read_table
+    from driftgp.tables.tables import read_table
 
     table = read_table(path, columns={"date", "hour_ending", "zone", "load_mw", *zones})
     days, hours = _days_and_hours(table, "date", "hour_ending")

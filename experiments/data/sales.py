@@ -12,7 +12,7 @@ from driftgp.data.stream import Floats, Times
 from experiments.data.daily import Daily
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
-    from driftgp.data.tables import Table
+    from driftgp.tables.tables import Table
 
 ONLINE_RETAIL = Source(
     "Online Retail",
@@ -37,7 +37,7 @@ def read_online_retail(data: Location = None, revenue: Revenue = "revenue") -> D
     """
     if revenue not in ("revenue", "revenue_pos"):
         raise ValueError(f"revenue is {revenue!r}: choose 'revenue' (net of cancellations) or 'revenue_pos'")
-    from driftgp.data.tables import read_table
+    from driftgp.tables.tables import read_table
 
     table = read_table(find(ONLINE_RETAIL, data)[0], columns={*INVOICE_COLUMNS, "date", revenue})
     if not (table.has("InvoiceDate") or table.has("InvoiceNo")):
@@ -53,7 +53,7 @@ def read_online_retail(data: Location = None, revenue: Revenue = "revenue") -> D
 
 def read_store_sales(data: Location = None) -> Daily:
     """Mean sales of each day over all stores and families, in units sold."""
-    from driftgp.data.tables import read_table
+    from driftgp.tables.tables import read_table
 
     table = read_table(find(STORE_SALES, data)[0], columns={"date", "sales", "mean_sales"})
     column = table.column("sales", "mean_sales")

@@ -4,7 +4,6 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftgp.agp import AGP, FastAGP
     from driftgp.comparison import backtest
     from driftgp.defaults import recommended
     from driftgp.diagnostics import importance
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
     from driftgp.evaluate import prequential
     from driftgp.fleet import Fleet
     from driftgp.forecasting import Forecaster
+    from driftgp.gp.agp import AGP, FastAGP
     from driftgp.online import Online
     from driftgp.versions import show_versions
 
@@ -31,8 +31,8 @@ __all__ = [
 
 # Where each name lives; a module is imported when its first name is asked for.
 _MODULES = {
-    "AGP": "agp",
-    "FastAGP": "agp",
+    "AGP": "gp.agp",
+    "FastAGP": "gp.agp",
     "Fleet": "fleet",
     "Forecaster": "forecasting",
     "Online": "online",

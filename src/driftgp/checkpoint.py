@@ -1,8 +1,8 @@
 """A model and its state as bytes, and back: checked, and bit for bit the same.
 
 A checkpoint is a file like that of a stream (`driftgp.stream.store`): a header with the model's settings, and the whole
-record of the state. A state from outside passes `driftgp.gate`. Fields that do not follow from the others are computed
-anew, and `Restored.exact` says so.
+record of the state. A state from outside passes `driftgp.models.gate`. Fields that do not follow from the others are
+computed anew, and `Restored.exact` says so.
 """
 
 import json
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.files import read_whole, write_atomically
-from driftgp.model import Model, State
-from driftgp.settings_json import model_of
+from driftgp.base.files import read_whole, write_atomically
+from driftgp.models.model import Model, State
 from driftgp.stream import store
+from driftgp.stream.settings_json import model_of
 from driftgp.stream.stacks import words_of
 
 KIND = "checkpoint"

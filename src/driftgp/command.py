@@ -2,7 +2,7 @@
 
 import sys
 
-from driftgp.extras import needs
+from driftgp.base.extras import needs
 
 
 def main() -> None:

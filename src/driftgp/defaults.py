@@ -10,13 +10,13 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp import plausible
-from driftgp.agp import AGP
+from driftgp.gp.agp import AGP
 from driftgp.kernels import SE, Kernel, Linear
 from driftgp.members import Anchored, Lagged, Persistence
-from driftgp.model import Model, checked_batch
-from driftgp.support import lagged, root_offset
-from driftgp.support import support as find_support
+from driftgp.models import plausible
+from driftgp.models.model import Model, checked_batch
+from driftgp.models.support import lagged, root_offset
+from driftgp.models.support import support as find_support
 from driftgp.wrappers import Around, Bank, Bounded, Calibrated, Credible, Gaps, Guarded, Standardize, Within
 
 Effort = Literal["low", "medium", "high"]

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.agp import AGP
-from driftgp.bound import NoFactor
-from driftgp.inducing import unexplained
-from driftgp.model import Model, State
-from driftgp.monitor import Monitor, MonitorState
-from driftgp.settings_json import portrait
+from driftgp.gp.agp import AGP
+from driftgp.gp.bound import NoFactor
+from driftgp.gp.inducing import unexplained
+from driftgp.models.model import Model, State
+from driftgp.models.monitor import Monitor, MonitorState
+from driftgp.stream.settings_json import portrait
 from driftgp.wrappers import Bank, Watched
 from driftgp.wrappers.holding import Holding
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp import checks, frames
-from driftgp.model import Model, State
+from driftgp.base import checks, frames
+from driftgp.models.model import Model, State
 from driftgp.online import Online
 from driftgp.predictions import Prediction
 

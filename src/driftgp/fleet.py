@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from driftgp import checks, frames
+from driftgp.base import checks, frames
+from driftgp.base.files import read_whole, write_atomically
+from driftgp.base.frames import Column
+from driftgp.base.locks import turns
 from driftgp.defaults import Effort, Support
-from driftgp.files import read_whole, write_atomically
-from driftgp.frames import Column
-from driftgp.locks import turns
-from driftgp.model import Model, State, checked_batch
+from driftgp.models.model import Model, State, checked_batch
 from driftgp.online import Online, refuse_half_life, refuse_of_the_default, start_of
 from driftgp.predictions import Prediction
 from driftgp.stream import keys as naming

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import checkpoint, frames
+from driftgp import checkpoint
+from driftgp.base import frames
+from driftgp.base.files import read_whole, write_atomically
+from driftgp.base.locks import turns
 from driftgp.defaults import Effort, Support
-from driftgp.files import read_whole, write_atomically
-from driftgp.locks import turns
-from driftgp.model import Model, State
+from driftgp.models.model import Model, State
 from driftgp.predictions import Forecast, Prediction, joined
 from driftgp.stream import pending, store
 from driftgp.stream.base import Base

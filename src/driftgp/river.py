@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import frames
 from driftgp.adapters import Configured
-from driftgp.extras import needs
+from driftgp.base import frames
+from driftgp.base.extras import needs
+from driftgp.base.frames import Column, Table
 from driftgp.forecasting import Forecaster
-from driftgp.frames import Column, Table
 from driftgp.online import Online
 from driftgp.stream.begin import FIRST
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp.adapters import Configured
-from driftgp.extras import needs
+from driftgp.base.extras import needs
 from driftgp.online import Online
 
 with needs("driftgp.sklearn", extra="sklearn"):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftgp.adapters import Configured
-from driftgp.extras import needs
+from driftgp.base.extras import needs
 from driftgp.online import Online
 from driftgp.predictions import Forecast, Gaussian, Mixture, Prediction
 

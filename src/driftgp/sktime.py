@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftgp.adapters import files
-from driftgp.extras import needs
+from driftgp.base.extras import needs
 from driftgp.forecasting import Fan, Forecaster
 from driftgp.forecasting.grid import regular
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from driftgp import Online, checkpoint, prequential, recommended
 from driftgp.fleet import Fleet
-from driftgp.model import Model
+from driftgp.models.model import Model
 from tests.catalogue import CATALOGUE
 from tests.fuzz.states import EFFORTS, MODELS
 

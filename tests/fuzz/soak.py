@@ -18,7 +18,7 @@ import numpy as np
 from driftgp import AGP, FastAGP, Online, recommended
 from driftgp.defaults import Effort
 from driftgp.kernels import SE, Linear
-from driftgp.model import Model
+from driftgp.models.model import Model
 from driftgp.wrappers import Bank, Calibrated, Gaps, Guarded, Standardize, Watched, Within
 
 D = 2

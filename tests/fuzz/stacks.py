@@ -8,8 +8,8 @@ import numpy as np
 from driftgp import recommended
 from driftgp.engine import library
 from driftgp.engine.native import NativeEngine
+from tests.engine.test_native_wrappers import INPUTS, any_model, stream
 from tests.fuzz.states import EFFORTS
-from tests.test_native_wrappers import INPUTS, any_model, stream
 
 STATES, ROWS, THREADS = 6, 12, 3
 

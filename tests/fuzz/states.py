@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from driftgp import Online, checkpoint, recommended
+from driftgp.contract.records import entries
 from driftgp.defaults import Effort
 from driftgp.fleet import Fleet
-from driftgp.model import Model, State
-from driftgp.records import entries
+from driftgp.models.model import Model, State
 from tests.catalogue import CATALOGUE
 
 EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")

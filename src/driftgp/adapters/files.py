@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from driftgp.files import read_whole, write_atomically
-from driftgp.settings_json import kernel_of, portrait
+from driftgp.base.files import read_whole, write_atomically
 from driftgp.stream import store
+from driftgp.stream.settings_json import kernel_of, portrait
 
 KIND = "estimator"
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import checks
-from driftgp.agp import AGP
+from driftgp.base import checks
 from driftgp.defaults import LEARNING, kernel, sizes, wrapped
-from driftgp.expressions import parse_kernel
+from driftgp.gp.agp import AGP
 from driftgp.kernels import Kernel
+from driftgp.kernels.expressions import parse_kernel
 from driftgp.stream.begin import FIRST, Choice
 from driftgp.wrappers import Calibrated, Gaps, Guarded
 

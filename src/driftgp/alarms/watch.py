@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import checks
 from driftgp.alarms.detectors import KINDS, Detectors, Kind
 from driftgp.alarms.inputs import Inputs
 from driftgp.alarms.stored import array_from
 from driftgp.alarms.usual import UsualWidth
+from driftgp.base import checks
 from driftgp.predictions import Prediction
 
 PATIENCE = 10_000  # rows per false alarm, at least

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from driftgp.base.wording import figure
 from driftgp.cli import console
 from driftgp.cli.console import Column
 from driftgp.cli.options import (
@@ -34,7 +35,6 @@ from driftgp.cli.options import (
     Time,
     TimeFormat,
 )
-from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from driftgp.comparison import Backtest
@@ -125,8 +125,8 @@ def compare(
     else:
         _show(found, settings.target, read.settings.effort, refit)
     if plot is not None:
-        from driftgp import plots
-        from driftgp.plots_comparison import backtest_figure
+        from driftgp.plots import base as plots
+        from driftgp.plots.comparison import backtest_figure
 
         plots.save(backtest_figure(found, _axis(read)[found.warmup :], settings.target), plot)
         console.remark(f"wrote {plot}")

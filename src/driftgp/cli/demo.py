@@ -35,7 +35,7 @@ class Part(StrEnum):
 
 
 class Relevance(StrEnum):
-    """The rules of `driftgp.inducing`, named here so that `--help` need not import it."""
+    """The rules of `driftgp.gp.inducing`, named here so that `--help` need not import it."""
 
     LEAVE_ONE_OUT = "leave-one-out"
     CHOLESKY = "cholesky"
@@ -122,7 +122,7 @@ def _toy(
 
 def _bikes(output: Path | None, as_json: bool) -> list[dict[str, Any]]:
     """The default model on hourly bike rentals, beside persistence and the same hour of the week before."""
-    from driftgp import showcase
+    from driftgp.demo import showcase
 
     with console.progress(1 + len(showcase.METHODS), "bikes") as report:
         shown = showcase.bikes(report)
@@ -142,7 +142,7 @@ def _bikes(output: Path | None, as_json: bool) -> list[dict[str, Any]]:
 
 
 def _draw(figure: Figure, output: Path) -> None:
-    from driftgp import plots
+    from driftgp.plots import base as plots
 
     plots.save(figure, output)
     console.remark(f"wrote {output}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from driftgp.base.wording import figure
 from driftgp.cli import console
 from driftgp.cli.console import Column
 from driftgp.cli.options import (
@@ -35,7 +36,6 @@ from driftgp.cli.options import (
     in_a_folder,
     output_file,
 )
-from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from driftgp.cli.forecasting import Answer
@@ -100,9 +100,9 @@ def forecast(
     Columns that are known ahead (--known) need rows below the last target, with the target blank.
     """
     given = {name: value for name, value in locals().items() if value is not None}
+    from driftgp.base.files import apart
+    from driftgp.base.locks import locked
     from driftgp.cli.forecasting import answered, reading
-    from driftgp.files import apart
-    from driftgp.locks import locked
 
     apart({"the input": None if file == "-" else file, "--output": output, "--checkpoint": checkpoint, "--plot": plot})
     settings = reading({name: given[name] for name in (*_OF_THE_FILE, *_READING) if name in given}, file)

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 
 from driftgp import Forecaster
-from driftgp.files import read_whole as bytes_of
-from driftgp.files import write_atomically
+from driftgp.base.files import read_whole as bytes_of
+from driftgp.base.files import write_atomically
+from driftgp.base.frames import Column, Table
+from driftgp.base.season import usual_step
+from driftgp.base.wording import figure
 from driftgp.forecasting import tables
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.fans import Fans
 from driftgp.forecasting.record import Record
-from driftgp.frames import Column, Table
 from driftgp.runs.inputs import Whole, read_whole
 from driftgp.runs.settings import SECONDS, Settings, settings_from
-from driftgp.season import usual_step
-from driftgp.wording import figure
 
 _DAY = 86400.0
 FEW = 20  # judged forecasts of a series, on which its record says little

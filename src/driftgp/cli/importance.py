@@ -9,8 +9,8 @@ from driftgp.cli import console
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from driftgp.data.predictions import Header
     from driftgp.runs import Answers, Run
+    from driftgp.tables.predictions import Header
 
 BETWEEN = 100  # rows from one look at the model to the next
 
@@ -42,8 +42,9 @@ class ImportanceTrace:
         """Draw what was seen."""
         import numpy as np
 
-        from driftgp import plots, plots_run
-        from driftgp.data import predictions
+        from driftgp.plots import base as plots
+        from driftgp.plots import run as plots_run
+        from driftgp.tables import predictions
 
         if not self._seen:
             raise ValueError("there are no rows: there is no importance to draw")

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from driftgp.base.wording import figure
 from driftgp.cli import console
 from driftgp.cli.options import Picture
-from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from driftgp.fleet import Fleet
     from driftgp.forecasting import Forecaster
-    from driftgp.model import State
+    from driftgp.models.model import State
     from driftgp.online import Online
     from driftgp.runs import Saved
     from driftgp.stream.settings import Settings
@@ -41,7 +41,7 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Show what a saved run, stream, fleet or forecaster is, what it has learned, its errors, and what to look at."""
-    from driftgp.files import read_whole
+    from driftgp.base.files import read_whole
 
     data = read_whole(file)
     try:
@@ -397,7 +397,8 @@ def _without_nan(value: Any) -> Any:
 
 
 def _draw(page: Page, path: Path) -> None:
-    from driftgp import plots, plots_run
+    from driftgp.plots import base as plots
+    from driftgp.plots import run as plots_run
 
     plots.save(plots_run.health_figure(page.facts, page.targets or [], page.name), path)
     console.remark(f"wrote {path}")

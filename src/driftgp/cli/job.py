@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from driftgp.data.rows import Rows
     from driftgp.runs import Answers, Saved, Settings
+    from driftgp.tables.rows import Rows
 
 
 class Job:
@@ -50,9 +50,9 @@ class Job:
             monitored: whether there are answers and scores.
             traced: whether the importance of the inputs is looked at on the way.
         """
-        from driftgp.data import predictions
         from driftgp.runs import Run
         from driftgp.runs.run import BLOCK
+        from driftgp.tables import predictions
 
         self.settings, self.file, self.checkpoint, self.every = settings, file, checkpoint, every
         self.on_screen = output is not None and str(output) == "-"
@@ -86,7 +86,7 @@ class Job:
 
     def run(self) -> None:
         """Answer every row. An error leaves the last checkpoint as it is: the rows after it are read again."""
-        from driftgp.data.rows import count_rows
+        from driftgp.tables.rows import count_rows
 
         run = self.started
         rows = 0 if run.live else count_rows(self.file)
@@ -116,7 +116,7 @@ class Job:
 
     def _save(self) -> None:
         """Have the output on the disk first, then the checkpoint that says how long it is."""
-        from driftgp.files import write_atomically
+        from driftgp.base.files import write_atomically
 
         if self.checkpoint is not None:
             length = 0 if self.journal is None else self.journal.sync()
@@ -124,7 +124,7 @@ class Job:
         self.saved_at = self.started.rows
 
     def _finish(self) -> None:
-        from driftgp.data import predictions
+        from driftgp.tables import predictions
 
         if self.output is not None and self.output.suffix.lower() == ".parquet":
             predictions.make_parquet(self.output)
@@ -145,10 +145,11 @@ class Job:
 
     def draw(self, path: Path) -> None:
         """Draw the run."""
-        from driftgp import plots, plots_run
-        from driftgp.data import predictions
+        from driftgp.plots import base as plots
+        from driftgp.plots import run as plots_run
         from driftgp.runs.warnings import warnings_of
         from driftgp.stream.monitor import means
+        from driftgp.tables import predictions
 
         if self.kept is not None:
             shown = predictions.from_answers(self.header, self.kept)

@@ -185,8 +185,8 @@ def run(
     The default model is the one that driftgp recommends for a series by its first rows.
     """
     chosen = {name: value for name, value in locals().items() if name not in _NO_SETTINGS and value is not None}
-    from driftgp.data.rows import is_live
-    from driftgp.locks import locked
+    from driftgp.base.locks import locked
+    from driftgp.tables.rows import is_live
 
     live = is_live(file)
     given = _from_config(config) | chosen
@@ -232,7 +232,7 @@ def run(
 
 def _saved(checkpoint: Path | None, *, frozen: bool) -> Saved | None:
     """What the checkpoint holds, None if it is not there yet."""
-    from driftgp.files import read_whole, remove_leftovers
+    from driftgp.base.files import read_whole, remove_leftovers
     from driftgp.runs import read_checkpoint
 
     if frozen and (checkpoint is None or not checkpoint.exists()):
@@ -284,8 +284,8 @@ def _settings(given: dict[str, Any], file: str, *, live: bool) -> Settings:
 
 def _one_part_each(file: str, output: Path | None, others: dict[str, Path | None]) -> None:
     """Refuse to write over the input, the checkpoint or the settings, also where standard output is sent to a file."""
-    from driftgp.data.predictions import journal_of
-    from driftgp.files import apart
+    from driftgp.base.files import apart
+    from driftgp.tables.predictions import journal_of
 
     parts = {"the input": _plain_file(sys.stdin) if file == "-" else file, **others}
     if str(output) == "-":

@@ -7,9 +7,9 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from driftgp.base.wording import figure
 from driftgp.cli import console
 from driftgp.cli.console import Column
-from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import checks
+from driftgp.base import checks
+from driftgp.base.progress import Progress
+from driftgp.base.season import DAY, usual_step
 from driftgp.comparison.methods import ALL, BASE, METHODS
 from driftgp.comparison.result import OURS, Backtest, Line
 from driftgp.comparison.significance import difference
@@ -16,8 +18,6 @@ from driftgp.defaults import Effort, Support
 from driftgp.evaluate import coverage, crps
 from driftgp.online import Online
 from driftgp.predictions import Prediction
-from driftgp.progress import Progress
-from driftgp.season import DAY, usual_step
 from driftgp.stream.base import Base
 from driftgp.stream.monitor import Monitor, Watched
 from driftgp.stream.naive import Season, find_seasons

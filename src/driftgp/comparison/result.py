@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftgp.base.wording import figure
 from driftgp.predictions import Prediction
-from driftgp.wording import figure
 
 OURS = "driftgp"
 LEVEL = 0.05  # a difference is more than noise if chance makes one as large less often than this

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.data.locate import Location, Source, find
 from driftgp.data.stream import Floats, Stream
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
-    from driftgp.data.tables import Table
+    from driftgp.tables.tables import Table
 
 BIKE_SHARING = Source(
     "Bike Sharing",
@@ -125,7 +125,7 @@ def bike_sharing_stream(
     wrong = [name for name in features if name not in CHOICES]
     if wrong or not features:
         raise ValueError(f"features has {wrong or 'nothing'}: choose from {', '.join(CHOICES)}")
-    from driftgp.data.tables import read_table
+    from driftgp.tables.tables import read_table
 
     table = read_table(
         bikes_file() if data is None else find(BIKE_SHARING, data)[0],

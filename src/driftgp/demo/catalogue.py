@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from driftgp import checks
-from driftgp.agp import AGP
+from driftgp.base import checks
 from driftgp.data import toy_stream
 from driftgp.demo import settings, table
 from driftgp.demo.extra import rival
 from driftgp.demo.picture import HYBRID
 from driftgp.demo.table import Method, Report
+from driftgp.gp.agp import AGP
 from driftgp.kernels import SE
 from driftgp.members import LastKMean, Persistence
-from driftgp.model import Model
+from driftgp.models.model import Model
 
 
 class Entry(NamedTuple):

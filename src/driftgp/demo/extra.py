@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from driftgp import rivals
-from driftgp.model import Model
+from driftgp.models.model import Model
 
 
 def rival(name: str) -> Callable[..., Model]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftgp.data import Stream
 from driftgp.evaluate import Run, prequential
-from driftgp.model import Model, State
+from driftgp.models.model import Model, State
 from driftgp.online import Online
 
 T = TypeVar("T")

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from driftgp import evaluate, plots
-from driftgp.agp import AGP
+from driftgp import evaluate
 from driftgp.data import Stream
 from driftgp.demo.settings import published_fast
 from driftgp.demo.table import Method
 from driftgp.evaluate import Run
+from driftgp.gp.agp import AGP
 from driftgp.members import Persistence
-from driftgp.model import State
+from driftgp.models.model import State
+from driftgp.plots import base as plots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

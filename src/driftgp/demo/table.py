@@ -10,7 +10,7 @@ from driftgp import evaluate
 from driftgp.data import Stream
 from driftgp.demo import measure
 from driftgp.evaluate import Run
-from driftgp.model import Model
+from driftgp.models.model import Model
 
 Report = Callable[[str], None]
 

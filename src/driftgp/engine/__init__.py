@@ -10,8 +10,8 @@ import warnings
 from functools import cache, lru_cache
 from typing import Any
 
-from driftgp import checks
-from driftgp.contract import Contract
+from driftgp.base import checks
+from driftgp.contract.protocol import Contract
 from driftgp.engine import native
 from driftgp.engine.base import Engine, Single
 from driftgp.engine.description import Unknown

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from driftgp.contract import Contract
+from driftgp.contract.protocol import Contract
 
 
 class Engine(Protocol):

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.inducing import RULES
-
+RELEVANCES = ("leave-one-out", "cholesky", "diagonal")
 STEPS = ("fresh", "carried", "scaled")
 PLACEMENTS = ("greedy", "recent")
 ADMISSIONS = ("algorithm", "published")
@@ -82,7 +81,7 @@ def _agp(model: Any) -> Iterable[Any]:
         model.inducing,
         model.window,
         model.forgetting,
-        RULES.index(model.relevance),
+        RELEVANCES.index(model.relevance),
         model.learn_every,
         model.iterations,
         STEPS.index(model.step),
@@ -116,7 +115,7 @@ def _bounded(model: Any) -> Iterable[Any]:
 
 def _watched(model: Any) -> Iterable[Any]:
     monitor = model.monitor
-    if _name(monitor) != "driftgp.monitor.Monitor":
+    if _name(monitor) != "driftgp.models.monitor.Monitor":
         raise Unknown(type(monitor).__name__)
     return monitor.lags, monitor.forgetting
 
@@ -135,17 +134,17 @@ def _held(model: Any) -> Iterable[Any]:
 
 # Kinds as in parts.hpp.
 PARTS: dict[str, Part] = {
-    "driftgp.kernels.SE": Part(1, _parameters("lengthscale", "variance")),
-    "driftgp.kernels.Matern12": Part(2, _parameters("lengthscale", "variance")),
-    "driftgp.kernels.Matern32": Part(3, _parameters("lengthscale", "variance")),
-    "driftgp.kernels.Matern52": Part(4, _parameters("lengthscale", "variance")),
-    "driftgp.kernels.RationalQuadratic": Part(5, _parameters("lengthscale", "variance", "mixture")),
-    "driftgp.kernels.Periodic": Part(6, _parameters("period", "lengthscale", "variance")),
-    "driftgp.kernels.Linear": Part(7, _parameters("variance")),
-    "driftgp.kernels.Constant": Part(8, _parameters("variance")),
-    "driftgp.kernels.Sum": Part(9, _none, lambda kernel: (kernel.first, kernel.second)),
-    "driftgp.kernels.Product": Part(10, _none, lambda kernel: (kernel.first, kernel.second)),
-    "driftgp.agp.AGP": Part(20, _agp, lambda model: (model.kernel,)),
+    "driftgp.kernels.formulas.SE": Part(1, _parameters("lengthscale", "variance")),
+    "driftgp.kernels.formulas.Matern12": Part(2, _parameters("lengthscale", "variance")),
+    "driftgp.kernels.formulas.Matern32": Part(3, _parameters("lengthscale", "variance")),
+    "driftgp.kernels.formulas.Matern52": Part(4, _parameters("lengthscale", "variance")),
+    "driftgp.kernels.formulas.RationalQuadratic": Part(5, _parameters("lengthscale", "variance", "mixture")),
+    "driftgp.kernels.formulas.Periodic": Part(6, _parameters("period", "lengthscale", "variance")),
+    "driftgp.kernels.formulas.Linear": Part(7, _parameters("variance")),
+    "driftgp.kernels.formulas.Constant": Part(8, _parameters("variance")),
+    "driftgp.kernels.formulas.Sum": Part(9, _none, lambda kernel: (kernel.first, kernel.second)),
+    "driftgp.kernels.formulas.Product": Part(10, _none, lambda kernel: (kernel.first, kernel.second)),
+    "driftgp.gp.agp.AGP": Part(20, _agp, lambda model: (model.kernel,)),
     "driftgp.wrappers.standardize.Standardize": Part(21, lambda model: (model.forgetting,), _held),
     "driftgp.wrappers.within.Within": Part(22, lambda model: (model.margin,), _held),
     "driftgp.wrappers.gaps.Gaps": Part(23, _none, _held),

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from driftgp.records import Entry
+from driftgp.contract.records import Entry
 
 INTERFACE = 8  # DRIFTGP_INTERFACE
 NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, "libdriftgp.so")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from driftgp.contract import Contract
-from driftgp.cores import cores
+from driftgp.base.cores import cores
+from driftgp.contract.protocol import Contract
+from driftgp.contract.records import entries
 from driftgp.engine import description
 from driftgp.engine.library import OTHER_VERSION, Library, NoLibrary, Rows, library
-from driftgp.records import entries
 
 __all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from driftgp.contract import Contract
+from driftgp.contract.protocol import Contract
 from driftgp.engine.base import spans
 
 

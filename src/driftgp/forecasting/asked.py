@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.defaults import Effort, Support
 from driftgp.forecasting.grid import Frequency
 from driftgp.forecasting.settings import MOST_STEPS

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from driftgp import checks
+from driftgp.base import checks
+from driftgp.base.wording import figure
 from driftgp.comparison.significance import difference
 from driftgp.forecasting.placed import Placed, Steps
 from driftgp.forecasting.reading import Reader
 from driftgp.forecasting.rivals import METHODS, Said
 from driftgp.forecasting.rivals import Rows as Given
 from driftgp.stream.keys import Key
-from driftgp.wording import figure
 
 if TYPE_CHECKING:
     from driftgp.forecasting.forecaster import Forecaster

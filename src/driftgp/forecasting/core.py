@@ -19,7 +19,7 @@ Where `HELD` of them come one after the other, it is the series that has changed
 
 import numpy as np
 
-from driftgp.contract import LARGEST
+from driftgp.contract.protocol import LARGEST
 from driftgp.forecasting import effects, frame, mixture, native, reach, seasons
 from driftgp.forecasting.effects import Columns, Effects
 from driftgp.forecasting.envelope import envelope

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.forecasting import tables
 from driftgp.forecasting.tables import About, Level
 from driftgp.forecasting.units import Units

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import checks, frames
+from driftgp.base import checks, frames
+from driftgp.base.files import read_whole, write_atomically
+from driftgp.base.locks import turns
 from driftgp.defaults import Effort, Support
-from driftgp.files import read_whole, write_atomically
 from driftgp.forecasting import stored
 from driftgp.forecasting.asked import Asked, asked
 from driftgp.forecasting.fan import Fan
@@ -21,7 +22,6 @@ from driftgp.forecasting.placed import Placed, Repeated, Steps, instants, shown
 from driftgp.forecasting.reading import Reader, Rows
 from driftgp.forecasting.record import Record, record_of
 from driftgp.forecasting.tables import About
-from driftgp.locks import turns
 from driftgp.stream.keys import Key, codes, key_column
 from driftgp.stream.plan import listed
 

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import frames
+from driftgp.base import frames
+from driftgp.base.frames import Column, Table
 from driftgp.forecasting.asked import Asked
 from driftgp.forecasting.placed import Placed, shown
 from driftgp.forecasting.reading import Reader, Rows
-from driftgp.frames import Column, Table
 from driftgp.stream.keys import Key, codes
 
 _NAMED = 3  # times that a message names

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.season import DAY, MONTH, usual_step
+from driftgp.base.season import DAY, MONTH, usual_step
 
 SECOND = 1e6  # microseconds
 _DAY = DAY * SECOND

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import frames
+from driftgp.base import frames
+from driftgp.base.frames import Column, Table
 from driftgp.forecasting.asked import NIXTLA, Asked
-from driftgp.frames import Column, Table
 from driftgp.stream import keys as naming
 from driftgp.stream.clock import Clock
 from driftgp.stream.keys import Key
@@ -277,7 +277,7 @@ def _odd(y: np.ndarray) -> str:
 def _values(y: Any) -> np.ndarray:
     if hasattr(y, "to_numpy"):
         y = frames.targets(y)
-    from driftgp import checks
+    from driftgp.base import checks
 
     return _finite("y", np.atleast_1d(checks.real("y", y)))
 

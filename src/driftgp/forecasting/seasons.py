@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftgp.season import DAY, season_of
+from driftgp.base.season import DAY, season_of
 
 WEEK = 7  # days
 YEAR = 365.25

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from driftgp import frames
+from driftgp.base import frames
 from driftgp.forecasting.reading import Look, Names
 from driftgp.stream.keys import Key
 
@@ -87,7 +87,8 @@ def frame(fans: Sequence["Fan"], level: Level) -> Any:
 
 def picture(fans: Sequence["Fan"], path: Any, level: float) -> Any:
     """Forecasts as a figure; written to a file where a path is given."""
-    from driftgp import plots, plots_forecast
+    from driftgp.plots import base as plots
+    from driftgp.plots import forecast as plots_forecast
 
     figure = plots_forecast.fans_figure([(_about([fan]), fan) for fan in fans], levels(level)[0])
     if path is not None:

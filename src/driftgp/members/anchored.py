@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import checks, forecasts
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.contract.records import View, floats, part, whole
+from driftgp.contract.summary import memory, shares
+from driftgp.gp.window import observed
 from driftgp.members import descent, evidence
 from driftgp.members.descent import DescentState
 from driftgp.members.heads import LARGEST, WAITING, Heads, HeadsState, check_size, packed, packed_size, unpacked
-from driftgp.model import Model, Units
+from driftgp.models.model import Model, Units
 from driftgp.predictions import Prediction
-from driftgp.records import View, floats, part, whole
-from driftgp.summary import memory, shares
-from driftgp.window import observed
 
 # What is being done beside the recursion.
 NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS = range(9)

@@ -7,7 +7,7 @@ minimisation can be spread over the rows of a stream, and saved and resumed at a
 
 import numpy as np
 
-from driftgp.records import View, floats, number, whole
+from driftgp.contract.records import View, floats, number, whole
 
 PAIRS = 6  # steps that are remembered
 _LONGEST = 1.0  # change of any parameter in one step

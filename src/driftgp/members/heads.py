@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftgp.contract import Units
-from driftgp.records import View, floats, number, whole
+from driftgp.contract.protocol import Units
+from driftgp.contract.records import View, floats, number, whole
 
 # Errors over which the noise is averaged.
 _NOISE_MEMORY = 100.0

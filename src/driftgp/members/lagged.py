@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import checks, forecasts
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.contract.records import View, floats, part, whole
+from driftgp.contract.summary import memory, shares
+from driftgp.gp.window import observed
 from driftgp.members.heads import Heads, HeadsState, check_size, packed_size
-from driftgp.model import Model, Units
+from driftgp.models.model import Model, Units
 from driftgp.predictions import Prediction
-from driftgp.records import View, floats, part, whole
-from driftgp.summary import memory, shares
-from driftgp.window import observed
 
 
 class LaggedState(View):

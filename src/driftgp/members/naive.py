@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from driftgp import checks, forecasts
-from driftgp.model import Model, Units
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.contract.records import View, floats, number, whole
+from driftgp.models.model import Model, Units
 from driftgp.predictions import Prediction
-from driftgp.records import View, floats, number, whole
 
 # Targets that never change leave no error: a variance has to stay above zero.
 _LEAST = float(np.finfo(float).tiny) ** 0.5

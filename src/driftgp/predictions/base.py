@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from driftgp import frames
-from driftgp.frames import Source
+from driftgp.base import frames
+from driftgp.base.frames import Source
 from driftgp.predictions import quadrature
 from driftgp.predictions.normal import nominal_reach
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp.frames import Source
+from driftgp.base.frames import Source
 from driftgp.predictions.base import Prediction, around_the_median, row_index
 from driftgp.predictions.normal import nominal_reach
 

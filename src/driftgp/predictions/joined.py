@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp.frames import Source
+from driftgp.base.frames import Source
 from driftgp.predictions.base import Prediction, row_index
 
 

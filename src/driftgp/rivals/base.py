@@ -15,8 +15,8 @@ import jax
 import numpy as np
 from jax import Array
 
-from driftgp import forecasts
-from driftgp.model import Model, Units
+from driftgp.contract import forecasts
+from driftgp.models.model import Model, Units
 from driftgp.predictions import Prediction
 from driftgp.rivals import programs
 from driftgp.rivals.jax_kernels import register

@@ -28,7 +28,7 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import ArrayLike
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.kernels import SE
 from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window

@@ -1,7 +1,7 @@
-"""The λ-weighted variational bound and its posterior in JAX: `driftgp.bound` for rivals that differentiate through it.
+"""The λ-weighted variational bound and its posterior in JAX: `driftgp.gp.bound` for rivals that differentiate it.
 
-The formulas and letters are those of `driftgp.bound`. Here the bound is a differentiable function of Kuu, of the
-statistics and of the noise, with the derivative of `driftgp.bound.gradient` as its rule.
+The formulas and letters are those of `driftgp.gp.bound`. Here the bound is a differentiable function of Kuu, of the
+statistics and of the noise, with the derivative of `driftgp.gp.bound.gradient` as its rule.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from driftgp.bound import REPAIRS
+from driftgp.gp.bound import REPAIRS
 
 
 class Statistics(eqx.Module):
@@ -79,7 +79,7 @@ def inverse_root(Kuu: Array) -> tuple[Array, Array]:
 
 
 class Terms(NamedTuple):
-    """The bound, split as in `driftgp.bound`; F is their sum."""
+    """The bound, split as in `driftgp.gp.bound`; F is their sum."""
 
     constant: Array
     log_determinant: Array
@@ -148,7 +148,7 @@ def _bound_forward(Kuu: Array, s: Statistics, noise: Array) -> tuple[Array, tupl
 
 
 def _bound_backward(residuals: tuple[_Factors, Statistics, Array], dF: Array) -> tuple[Array, Statistics, Array]:
-    """The formulas of `driftgp.bound.gradient`."""
+    """The formulas of `driftgp.gp.bound.gradient`."""
     f, s, beta = residuals
     white_dPhi = jnp.einsum("p,pij->ij", beta, f.explained) - (f.a * beta**3) @ f.a.T
     white_dKuu = jnp.sum(f.explained, 0) - (f.a * beta**2) @ f.a.T - jnp.sum(beta) * f.S

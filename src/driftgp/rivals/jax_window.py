@@ -13,7 +13,7 @@ from jax import Array
 
 from driftgp.rivals.loops import only_if
 
-Units = Any  # what `driftgp.model.Units` is, with JAX's arrays in it
+Units = Any  # what `driftgp.models.model.Units` is, with JAX's arrays in it
 
 
 class Window(eqx.Module):

@@ -19,7 +19,7 @@ from jax import Array
 from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import jax_inducing as inducing
 from driftgp.rivals import jax_learning as learning

@@ -28,7 +28,7 @@ from jax import Array, lax
 from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import jax_inducing as inducing_points
 from driftgp.rivals import jax_learning as learning

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftgp.contract import Contract
+from driftgp.contract.protocol import Contract
 from driftgp.engine.base import spans
 from driftgp.rivals import programs
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftgp import checks
-from driftgp.agp_settings import JITTER, forgetting_factor
+from driftgp.base import checks
+from driftgp.gp.settings import JITTER, forgetting_factor
 from driftgp.kernels import positive
 
 __all__ = ["JITTER", "first_inputs", "forgetting_factor", "noise_variance", "random_seed"]

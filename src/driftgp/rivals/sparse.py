@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import ArrayLike
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import jax_inducing as inducing
 from driftgp.rivals import settings

@@ -11,14 +11,14 @@ likelihood of the function at a, and is maximised over new inducing inputs u and
 
 **What differs from the published formulas.** Those invert D⁻¹, a difference of two matrices that agree but for
 what was learned, and factorise it, which is where they fail. Nothing is subtracted or inverted here. Every
-posterior of this form has D⁻¹ = K'⁻¹ Φ K'⁻¹ and S⁻¹m = K'⁻¹ b, where Φ and b are what they are in `driftgp.bound`, with
+posterior of this form has D⁻¹ = K'⁻¹ Φ K'⁻¹ and S⁻¹m = K'⁻¹ b, where Φ and b are those of `driftgp.gp.bound`, with
 1/σ² taken into the weights. So Φ and b are what the state keeps, and all that a step does to them is to project
 and to add. With k = k(u, x),
 
     T = K'⁻¹ k(a, u)        Φ ← Tᵀ Φ T + k kᵀ/σ²        b ← Tᵀ b + k y/σ²
     κ = tr(D⁻¹ k(a, a)) + k_xx/σ²
 
-Φ is positive semidefinite by construction. With these statistics and unit noise F is the bound of `driftgp.bound`, less
+Φ is positive semidefinite by construction. With these statistics and unit noise F is that of `driftgp.gp.bound`, less
 ½ log σ² + ½ y²/σ² and constants; its factors are those of Kuu and of I + L⁻¹ Φ L⁻ᵀ, which has no eigenvalue under 1.
 T is computed as I + K'⁻¹ (k(a, u) − K'), the identity as long as nothing moves: then Φ and b are those of all the
 data, and OSGP is Titsias' batch approximation.

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import settings, variational
 from driftgp.rivals.jax_bound import Posterior

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from driftgp.records import FLOAT, WHOLE
+from driftgp.contract.records import FLOAT, WHOLE
 
 _SIZES = ("inputs", "outputs")
 

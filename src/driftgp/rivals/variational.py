@@ -5,7 +5,7 @@ With Kuu = L Lᵀ the inducing values are u = L v, so that v has the prior N(0, 
     mean_i = a_iᵀ m        variance_i = k_ii − |a_i|² + |Rᵀ a_i|²
     F(q) = Σ w_i E_q[log N(y_i | f_i, σ²)] − KL(q ‖ N(0, I))
 
-F(q) is never above the bound of `driftgp.bound`, and equals it at q's optimum: precision R⁻ᵀ R⁻¹ = I + β A W Aᵀ and
+F(q) is never above the bound of `driftgp.gp.bound`, and equals it at q's optimum: precision R⁻ᵀ R⁻¹ = I + β A W Aᵀ and
 m = β R Rᵀ A W y with β = σ⁻². P outputs have a q each; they share inputs, inducing points and kernel.
 """
 

@@ -26,7 +26,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import variational
 from driftgp.rivals.jax_bound import Posterior

@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings

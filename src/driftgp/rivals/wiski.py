@@ -25,7 +25,7 @@ from jax import Array
 from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings, ski, woodbury

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftgp.season import DAY, usual_step
+from driftgp.base.season import DAY, usual_step
 from driftgp.stream.naive import find_seasons
 
 NEAR = 3  # last targets

@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftgp.data.blocks import Block, time_texts
-from driftgp.data.rows import Complain, Rows
-from driftgp.data.written import Written
-from driftgp.frames import Table
+from driftgp.base.frames import Table
 from driftgp.runs import words
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.run import Run
 from driftgp.runs.settings import Settings
 from driftgp.stream.runtime import Streams
 from driftgp.stream.settings import Settings as StreamSettings
+from driftgp.tables.blocks import Block, time_texts
+from driftgp.tables.rows import Complain, Rows
+from driftgp.tables.written import Written
 
 
 class Inputs(NamedTuple):

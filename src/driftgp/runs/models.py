@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from driftgp import rivals
-from driftgp.agp import AGP
-from driftgp.expressions import parse_kernel
+from driftgp.gp.agp import AGP
+from driftgp.kernels.expressions import parse_kernel
 from driftgp.members import LastKMean, Persistence
-from driftgp.model import Model
+from driftgp.models.model import Model
 from driftgp.runs.settings import Named, Settings
 from driftgp.stream.begin import Choice
 from driftgp.wrappers import Calibrated, Gaps, Standardize

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.data.blocks import Block, Order, Reader, in_order_of_time, order_of, time_texts
-from driftgp.data.rows import Complain, Rows
-from driftgp.data.written import Written, find_written
+from driftgp.base.frames import Table
+from driftgp.base.season import usual_step
 from driftgp.fleet import Fleet
-from driftgp.frames import Table
 from driftgp.online import Online
 from driftgp.predictions import Prediction
 from driftgp.runs.choice import Chosen, choose
@@ -25,11 +23,13 @@ from driftgp.runs.leaks import find_leaks
 from driftgp.runs.models import ByName
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.settings import DEFAULT, SECONDS, Settings, settings_from
-from driftgp.season import usual_step
 from driftgp.stream import store
 from driftgp.stream.keys import key_column
 from driftgp.stream.monitor import Monitor, Watched
 from driftgp.stream.settings import Settings as StreamSettings
+from driftgp.tables.blocks import Block, Order, Reader, in_order_of_time, order_of, time_texts
+from driftgp.tables.rows import Complain, Rows
+from driftgp.tables.written import Written, find_written
 
 KIND = "run"
 PEEK = 1000  # rows of a file by which it is known how it is written; of a live stream the first one
@@ -85,7 +85,7 @@ class Saved(NamedTuple):
 class Run:
     r"""Predict each row of a table before learning from it.
 
-    >>> from driftgp.data.rows import csv_rows
+    >>> from driftgp.tables.rows import csv_rows
     >>> from driftgp.runs.settings import settings_from
     >>> lines = [b"t,y\n", *(f"{t},{t % 3}\n".encode() for t in range(40))]
     >>> run = Run(settings_from({"target": "y", "lags": 3, "model": "persistence", "warmup": 5}), csv_rows("", lines))

@@ -9,14 +9,14 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from driftgp import checks
-from driftgp.data.dates import EPOCHS, ORDERS
-from driftgp.data.layout import DELIMITER_NAMES
-from driftgp.data.numbers import Decimal
-from driftgp.data.rows import Rows, open_rows
+from driftgp.base import checks
 from driftgp.stream.calendar import CYCLES, check_holidays
 from driftgp.stream.settings import Settings as StreamSettings
 from driftgp.stream.settings import settings as stream_settings
+from driftgp.tables.dates import EPOCHS, ORDERS
+from driftgp.tables.layout import DELIMITER_NAMES
+from driftgp.tables.numbers import Decimal
+from driftgp.tables.rows import Rows, open_rows
 
 DEFAULT = "default"  # the model that driftgp.defaults recommends for a series' first rows
 MODELS = (DEFAULT, "agp", "fast", "hybrid", "exact", "fitc", "svgp", "w-vsgp", "agp-vsi", "persistence", "mean")

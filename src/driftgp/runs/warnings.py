@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta, timezone
 from typing import Protocol
 
+from driftgp.base.wording import figure
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.run import Facts
 from driftgp.runs.settings import Settings
 from driftgp.stream.base import TOO_GOOD
 from driftgp.stream.monitor import Monitor, means
 from driftgp.stream.plan import never_there
-from driftgp.wording import figure
 
 _FEW = 50  # rows scored, on which figures say little
 _ENOUGH = 200  # rows scored, on which a coverage says something

@@ -9,12 +9,12 @@ from typing import Any
 
 from pyspark import cloudpickle
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.defaults import Effort, Support
 from driftgp.fleet import Fleet
-from driftgp.model import Model
-from driftgp.settings_json import first_difference, plain
+from driftgp.models.model import Model
 from driftgp.stream.settings import Missing, Others
+from driftgp.stream.settings_json import first_difference, plain
 
 BUCKETS = 64
 # What a fleet is told under the same names.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from driftgp.wording import figure
+from driftgp.base.wording import figure
 
 TOO_GOOD = 0.02  # of the error of persistence: no honest column of a stream that moves comes as near as that
 LEAST = 50  # rows, on which it can be judged

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from driftgp.extras import needs
+from driftgp.base.extras import needs
 
 _DAY = 86_400_000_000  # microseconds
 _COUNTRY = re.compile(r"[A-Z]{2}(-[A-Z0-9]{1,3})?")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.frames import Column
+from driftgp.base.frames import Column
 
 # So many positive steps decide which one is typical; from then on it stays.
 ENOUGH = 100
@@ -49,7 +49,7 @@ def in_steps(spans: np.ndarray, step: np.ndarray | float) -> np.ndarray:
 class Clock(NamedTuple):
     """What one series knows of its times; a value that never changes.
 
-    >>> from driftgp import frames
+    >>> from driftgp.base import frames
     >>> hours = frames.times("time", np.array(["2024-01-01T00", "2024-01-01T01", "2024-01-01T04"], "datetime64[h]"))
     >>> passed, clock = Clock().passed(hours)
     >>> passed.elapsed.tolist()  # by the third row, the typical step is two hours

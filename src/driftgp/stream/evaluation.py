@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from driftgp.frames import Source
+from driftgp.base.frames import Source
+from driftgp.base.progress import Progress
 from driftgp.predictions import Prediction, joined
-from driftgp.progress import Progress
 from driftgp.stream.base import place_of
 from driftgp.stream.runtime import Block, Streams
 from driftgp.stream.scores import Scores, scores_of

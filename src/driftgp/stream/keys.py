@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from driftgp.frames import Column
+from driftgp.base.frames import Column
 
 Key = str | int
 

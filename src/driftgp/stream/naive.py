@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.season import DAY, WEEK, season_of, usual_step
+from driftgp.base.season import DAY, WEEK, season_of, usual_step
 
 PERSISTENCE = "persistence"
 FIRST = 20  # rows by which seasons are known

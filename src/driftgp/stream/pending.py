@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftgp.frames import Column
+from driftgp.base.frames import Column
 from driftgp.predictions import Forecast, Prediction
 from driftgp.stream.runtime import Block, Key, Streams
 from driftgp.stream.series import Series, Waiting

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.frames import Column, Table
+from driftgp.base.frames import Column, Table
 from driftgp.stream.settings import Settings
 
 MOST = 20  # categories of one column that have an input each
@@ -44,7 +44,7 @@ def input_name(column: str, category: str) -> str:
 class Plan(NamedTuple):
     """The columns that are read from each row; a value that never changes.
 
-    >>> from driftgp import frames
+    >>> from driftgp.base import frames
     >>> table = frames.table([{"temp": 20.5, "sky": "clear"}, {"temp": 18.0, "sky": "rain"}])
     >>> plan = Plan.of(table, Settings())
     >>> codes, plan = plan.read(table)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import checks, frames
-from driftgp.frames import Column, Source, Table
-from driftgp.model import State, warn_of_units
+from driftgp.base import checks, frames
+from driftgp.base.frames import Column, Source, Table
+from driftgp.models.model import State, warn_of_units
 from driftgp.predictions import Prediction, joined
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.clock import Clock, Passed

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from driftgp.base.wording import figure
 from driftgp.predictions import Prediction
 from driftgp.stream.monitor import Monitor, Watched, means
-from driftgp.wording import figure
 
 _ROWS = 30  # of a group, from which on a share of them says something
 _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")

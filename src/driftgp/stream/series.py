@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from driftgp import gate
-from driftgp.model import Layout
+from driftgp.models import gate
+from driftgp.models.model import Layout
 from driftgp.stream import base
 from driftgp.stream.begin import FIRST, Choice
 from driftgp.stream.clock import Clock, in_steps

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from driftgp import checks
+from driftgp.base import checks
 from driftgp.defaults import Effort, Support, check_effort
 from driftgp.stream.base import Base
 from driftgp.stream.calendar import CYCLES, check_holidays

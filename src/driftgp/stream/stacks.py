@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftgp.engine import Engine, engine
-from driftgp.model import Layout, Model, State
+from driftgp.models.model import Layout, Model, State
 from driftgp.predictions import Forecast
 
 _FIRST = 1  # records that a stack has room for, before it doubles

@@ -1,8 +1,8 @@
 """All that a stream or a fleet knows as bytes, and back, to the last bit.
 
 A header in JSON has the settings, the columns, and what each series knows. Arrays and the states of the models are the
-payload, one after another, as in memory. A state from outside passes `driftgp.gate`: what follows from other fields is
-computed again and compared. Nothing in the bytes is ever executed.
+payload, one after another, as in memory. A state from outside passes `driftgp.models.gate`: what follows from other
+fields is computed again and compared. Nothing in the bytes is ever executed.
 """
 
 import math
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp import gate
-from driftgp.envelope import Envelope
-from driftgp.model import Model, State
-from driftgp.settings_json import model_of, plain
+from driftgp.base.envelope import Envelope
+from driftgp.models import gate
+from driftgp.models.model import Model, State
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.plan import Plan
 from driftgp.stream.runtime import Key, Streams
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Settings, settings
+from driftgp.stream.settings_json import model_of, plain
 from driftgp.stream.stacks import Stack, words_of
 
 VERSION = 3

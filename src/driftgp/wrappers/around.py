@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp import checks, forecasts
-from driftgp.contract import FARTHEST
-from driftgp.model import Model, Units
-from driftgp.records import View, number, part
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.contract.protocol import FARTHEST
+from driftgp.contract.records import View, number, part
+from driftgp.models.model import Model, Units
 from driftgp.wrappers.holding import Holding
 
 

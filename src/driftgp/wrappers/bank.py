@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from driftgp import checks, forecasts, plausible
-from driftgp.model import Model, Units
-from driftgp.plausible import Span
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.gp.window import Leaving, Windowed, WindowState, observed
+from driftgp.models import plausible
+from driftgp.models.model import Model, Units
+from driftgp.models.plausible import Span
 from driftgp.predictions import Mixture
 from driftgp.predictions.normal import log_pdf
-from driftgp.window import Leaving, Windowed, WindowState, observed
 
 # Soft Bayes: how far one sample moves the weights, and the share of them that is given back to the prior each time.
 _RATE, _SHARE = 0.4, 0.002

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp import checks, forecasts
-from driftgp.model import Model, Units
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.contract.records import View, floats, part, wholes
+from driftgp.models.model import Model, Units
 from driftgp.predictions import Bounded as BoundedLaw
 from driftgp.predictions import Root, Rooted, bounded
-from driftgp.records import View, floats, part, wholes
 from driftgp.wrappers.holding import Holding, inner
 
 Bounds = float | None | Sequence[float | None]

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
-from driftgp import checks, forecasts
-from driftgp.model import Model, Units
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.contract.records import View, floats, part
+from driftgp.models.model import Model, Units
 from driftgp.predictions import Recalibrated, nominal_reach
 from driftgp.predictions.normal import pdf
 from driftgp.predictions.recalibrated import moments
-from driftgp.records import View, floats, part
 from driftgp.wrappers import spread
 from driftgp.wrappers.holding import Holding
 from driftgp.wrappers.rowscale import FEWEST, MOST, RowScale, RowScaleState

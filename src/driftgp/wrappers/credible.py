@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp import checks, plausible
-from driftgp.model import Model, Units
-from driftgp.plausible import Span
-from driftgp.records import View, part, whole
+from driftgp.base import checks
+from driftgp.contract.records import View, part, whole
+from driftgp.models import plausible
+from driftgp.models.model import Model, Units
+from driftgp.models.plausible import Span
 from driftgp.wrappers.holding import Holding
 
 # Values far out in so many rows running are believed: there is another level, and no fault.

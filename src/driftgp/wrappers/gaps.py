@@ -6,12 +6,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from driftgp import forecasts
-from driftgp.contract import LARGEST
+from driftgp.contract import forecasts
+from driftgp.contract.protocol import LARGEST
+from driftgp.contract.records import View, floats, number, part, whole, wholes
 from driftgp.members.heads import packed, packed_size, unpacked
-from driftgp.model import Units
+from driftgp.models.model import Units
 from driftgp.predictions import Prediction
-from driftgp.records import View, floats, number, part, whole, wholes
 from driftgp.wrappers.holding import Holding, inner
 
 # Up to so many inputs, one that is missing is explained by the others too; beyond, by its own last value alone.

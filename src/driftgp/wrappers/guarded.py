@@ -5,12 +5,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp import checks, forecasts, plausible
-from driftgp.contract import LARGEST
-from driftgp.model import Model, Units
-from driftgp.plausible import Span
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.contract.protocol import LARGEST
+from driftgp.contract.records import View, floats, part, whole, wholes
+from driftgp.models import plausible
+from driftgp.models.model import Model, Units
+from driftgp.models.plausible import Span
 from driftgp.predictions import Prediction, Stretched
-from driftgp.records import View, floats, part, whole, wholes
 from driftgp.wrappers.holding import Holding, inner
 
 # Until so many targets have come nobody knows how far they go.

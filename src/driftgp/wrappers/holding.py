@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp.model import Model, Units
+from driftgp.contract.records import View
+from driftgp.models.model import Model, Units
 from driftgp.predictions import Prediction
-from driftgp.records import View
 
 
 @dataclass(frozen=True)

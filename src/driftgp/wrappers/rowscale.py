@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from driftgp.contract import LARGEST
+from driftgp.contract.protocol import LARGEST
+from driftgp.contract.records import View, floats
 from driftgp.members.heads import packed, packed_size, unpacked
-from driftgp.model import Units
-from driftgp.records import View, floats
+from driftgp.models.model import Units
 from driftgp.wrappers.standardize import ROUNDING, Moments, count
 
 FEWEST, MOST = 10, 4096  # features: at least those of the law, and one for the inputs

@@ -5,11 +5,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from driftgp import checks, forecasts
-from driftgp.contract import LARGEST
-from driftgp.model import Model, Units
+from driftgp.base import checks
+from driftgp.contract import forecasts
+from driftgp.contract.protocol import LARGEST
+from driftgp.contract.records import View, floats, part, whole
+from driftgp.models.model import Model, Units
 from driftgp.predictions import Prediction
-from driftgp.records import View, floats, part, whole
 from driftgp.wrappers.holding import Holding, inner
 
 # A column varies if its spread is more than rounding: this many units in the last place of its mean.

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp.monitor import Monitor, MonitorState
-from driftgp.records import View, part
+from driftgp.contract.records import View, part
+from driftgp.models.monitor import Monitor, MonitorState
 from driftgp.wrappers.holding import Holding
 
 _LARGEST = 1e150  # score of a monitor from outside: its square is finite

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftgp import checks
-from driftgp.model import Model, Units
-from driftgp.records import View, floats, part, wholes
+from driftgp.base import checks
+from driftgp.contract.records import View, floats, part, wholes
+from driftgp.models.model import Model, Units
 from driftgp.wrappers.holding import Holding
 
 # Until an input has been seen so often nobody knows how far it goes.

@@ -1,0 +1,1 @@
+"""The paper: the bound and its derivative, inducing points, the window, and AGP itself."""

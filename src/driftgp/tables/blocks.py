@@ -1,0 +1,287 @@
+"""Rows of a table as blocks of columns: numbers, text and times. A bad cell is named by file, line and column."""
+
+import hashlib
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from datetime import timedelta, timezone
+from typing import NamedTuple
+
+import numpy as np
+
+from driftgp.base.extras import needs
+from driftgp.base.frames import Column, Table
+from driftgp.tables.cells import Times, are_blank, as_numbers, as_spans, as_times, columns_of
+from driftgp.tables.numbers import Decimal
+from driftgp.tables.rows import Row, Rows, Taken
+from driftgp.tables.written import Kind, Written, most_are_numbers
+
+with needs("reading tables", extra="cli"):
+    import polars as pl
+
+_DAY = 86_400_000_000  # microseconds
+_AT_ONCE = 1 << 16  # rows whose order is looked at in one go
+_FILLED = "(blanks are refused: see the setting missing)"
+_SKIP = "or leave such rows out with --malformed skip"
+
+
+class Block(NamedTuple):
+    """Rows that were read, N of them."""
+
+    table: Table
+    lines: np.ndarray  # N, where each row begins in the file
+    cells: list[str]  # N, times as the file has them; empty without
+    offsets: np.ndarray  # N, seconds ahead of UTC where times say it, else NaN
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def rows(self, some: np.ndarray) -> "Block":
+        """Some of the rows, by their numbers."""
+        columns = {name: column.rows(some) for name, column in self.table.columns.items()}
+        cells = [self.cells[i] for i in some.tolist()] if self.cells else []
+        return Block(Table(columns, single=False), self.lines[some], cells, self.offsets[some])
+
+    @classmethod
+    def joined(cls, blocks: Sequence["Block"]) -> "Block":
+        """Blocks of one table, one after another."""
+        columns = {name: _together([block.table.columns[name] for block in blocks]) for name in blocks[0].table.columns}
+        cells = [cell for block in blocks for cell in block.cells]
+        lines, offsets = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("lines", "offsets"))
+        return cls(Table(columns, single=False), lines, cells, offsets)
+
+
+class Reader:
+    """Blocks of a table, from its first row on.
+
+    Attributes:
+        read: rows that were read.
+        kinds: what each column holds, as far as is known by now.
+    """
+
+    def __init__(self, rows: Rows, written: Written, *, key: str | None = None, filled: Collection[str] = ()) -> None:
+        """Take the rows and how they are written.
+
+        Args:
+            rows: of the table. Columns that they have not are passed over.
+            written: how each column is written.
+            key: name of the column of keys, none of which may be blank.
+            filled: columns of which no cell may be blank.
+        """
+        self._rows, self.written, self._key, self._filled = rows, written, key, filled
+        self.kinds: dict[str, Kind] = dict(written.kinds)
+        self._places = {name: rows.header.index(name) for name in self.kinds if name in rows.header}
+        self._time = [rows.index(name) for name in written.time]
+        self._digest = hashlib.blake2b(digest_size=16)
+        self.read = 0
+
+    @property
+    def digest(self) -> str:
+        """A digest of all rows that were read."""
+        return self._digest.hexdigest()
+
+    def add_to_digest(self, text: str) -> None:
+        """Have the digest depend on what came before these rows."""
+        self._digest.update(text.encode())
+
+    def block(self, most: int) -> tuple[Block | None, ValueError | None]:
+        """The next rows, None if there are no more; and what is wrong with the row after them, if anything is."""
+        taken = self._rows.take(most)
+        while taken.lines:
+            block, bad = self._parsed(taken)
+            if not bad:
+                cells = "\n".join(map("\x1f".join, taken.cells)) + "\n"
+                self._digest.update(cells.encode("utf-8", "surrogatepass"))
+                self.read += len(taken.lines)
+                return block, taken.fault
+            taken = self._good(taken, bad) or self._rows.take(most)
+        return None, taken.fault
+
+    def _good(self, taken: Taken, bad: dict[int, ValueError]) -> Taken | None:
+        """The rows before the first bad one; or all good ones, where malformed rows are left out, if there is one."""
+        first = min(bad)
+        if self._rows.complain is None:
+            return Taken(taken.lines[:first], taken.cells[:first], bad[first])
+        for place in sorted(bad):
+            self._rows.pass_over(bad[place])
+        return _without(taken, bad) if len(bad) < len(taken.lines) else None
+
+    def blocks(self, size: int) -> Iterator[Block]:
+        """All blocks from here on."""
+        fault: ValueError | None = None
+        while fault is None:
+            block, fault = self.block(size)
+            if block is not None:
+                yield block
+            elif fault is None:
+                return
+        raise fault
+
+    def sample(self, rows: Sequence[Row]) -> Block | None:
+        """Rows as a block, without those that are malformed, of which no notice is taken; None if none is left."""
+        kinds = dict(self.kinds)
+        taken = Taken([row.line for row in rows], [row.cells for row in rows])
+        while taken.lines:
+            block, bad = self._parsed(taken)
+            if not bad:
+                self.kinds = kinds
+                return block
+            taken = _without(taken, bad)
+        return None
+
+    # ---- columns -----------------------------------------------------------------------------------------------------
+
+    def _parsed(self, taken: Taken) -> tuple[Block, dict[int, ValueError]]:
+        """Rows as columns, and what is wrong with some of them."""
+        bad: dict[int, ValueError] = {}
+        cells = columns_of(taken.cells)
+        lines = np.array(taken.lines, np.int64)
+
+        def refuse(which: np.ndarray, place: int, expected: str) -> None:
+            for i in np.flatnonzero(which).tolist():
+                bad.setdefault(i, self._rows.fault(Row(taken.lines[i], taken.cells[i]), place, expected))
+
+        columns: dict[str, Column] = {}
+        offsets, texts = np.full(len(lines), np.nan), []
+        if self._time:
+            columns[self.written.time[0]], offsets = self._times(cells, refuse)
+            texts = cells[self._time[0]].to_list()
+        for name, place in self._places.items():
+            columns[name] = self._column(name, cells[place], place, refuse)
+        return Block(Table(columns, single=False), lines, texts, offsets), bad
+
+    def _column(self, name: str, cells: pl.Series, place: int, refuse: Callable[..., None]) -> Column:
+        kind = self.kinds[name]
+        if kind == "open":
+            kind = self._decided(name, cells)
+        if kind == "text":
+            if name == self._key or name in self._filled:
+                what = "a key, which says whose row it is" if name == self._key else f"a text {_FILLED}"
+                refuse(are_blank(cells), place, what)
+            return Column(name, "text", cells.to_list())
+        values, wrong = as_numbers(cells, self.written.decimal)
+        refuse(wrong, place, _a_number(self.written.decimal))
+        if name in self._filled:
+            refuse(np.isnan(values) & ~wrong, place, f"a number {_FILLED}")
+        return Column(name, "numbers", values)
+
+    def _decided(self, name: str, cells: pl.Series) -> Kind:
+        """What a column holds that had no cell so far."""
+        numbers = most_are_numbers(cells.to_list(), self.written.decimal)
+        if numbers is not None:
+            self.kinds[name] = "number" if numbers else "text"
+        return "number" if numbers is None else self.kinds[name]
+
+    def _times(self, cells: list[pl.Series], refuse: Callable[..., None]) -> tuple[Column, np.ndarray]:
+        written, place = self.written, self._time[0]
+        times = as_times(cells[place], written.form, written.decimal)
+        refuse(times.bad, place, self._a_time())
+        other = ~times.bad & (times.dated != written.dated)
+        if other.any():
+            kind = "a date" if written.dated else "a number"
+            refuse(other, place, f"{kind}, as the first row has; correct it, {_SKIP}")
+        if written.dated:
+            has = "an offset from UTC" if written.zoned else "no offset from UTC"
+            mixed = times.dated & (np.isnan(times.offset) == written.zoned)
+            refuse(mixed, place, f"a time with {has}, as the first row has; correct it, {_SKIP}")
+        if len(self._time) == 2:
+            times = self._with_hours(times, cells[self._time[1]], refuse)
+        name = written.time[0]
+        if not written.dated:
+            return Column(name, "numbers", times.at), times.offset
+        wall = times.wall if written.zoned else None
+        return Column(name, "times", times.at, zoned=written.zoned, wall=wall), times.offset
+
+    def _with_hours(self, times: Times, cells: pl.Series, refuse: Callable[..., None]) -> Times:
+        """Times with the hours that another column adds to them."""
+        spans, wrong = as_spans(cells)
+        refuse(wrong | ~times.dated, self._time[1], "hours to add to a date, such as 13 or 13:00")
+        return times._replace(at=times.at + spans, wall=times.wall + spans)
+
+    def _a_time(self) -> str:
+        form = self.written.form
+        written = "a date such as 2020-01-31 13:00, or a number" if form is None else f"a date, {form}"
+        return f"{written}; say how dates are written with --time-format, {_SKIP}"
+
+
+def _without(taken: Taken, bad: Container[int]) -> Taken:
+    good = [place for place in range(len(taken.lines)) if place not in bad]
+    return Taken([taken.lines[i] for i in good], [taken.cells[i] for i in good], taken.fault)
+
+
+def _a_number(decimal: Decimal) -> str:
+    comma = " with a decimal comma" if decimal == "comma" else ""
+    return f"a number{comma}, or nothing; correct it, {_SKIP}"
+
+
+def _together(columns: Sequence[Column]) -> Column:
+    """Columns of one name, one after another; one that held nothing yet takes the kind of the others."""
+    kinds = {column.kind for column in columns}
+    if "text" in kinds:
+        texts = [value for column in columns for value in (column.values if column.kind == "text" else _blank(column))]
+        return Column(columns[0].name, "text", texts)
+    walls = [column.wall for column in columns]
+    wall = None if walls[0] is None else np.concatenate(walls)
+    values = np.concatenate([column.values for column in columns])
+    return Column(columns[0].name, columns[0].kind, values, zoned=columns[0].zoned, wall=wall)
+
+
+def _blank(column: Column) -> list[str]:
+    return [""] * len(column)
+
+
+# ---- times as text ---------------------------------------------------------------------------------------------------
+
+
+def time_texts(block: Block, written: Written) -> list[str]:
+    """The time of each row as the file has it; a date that is not ISO 8601, or has its hours apart, as ISO 8601."""
+    if not written.time:
+        return [""] * len(block)
+    if not written.dated or (len(written.time) == 1 and written.form is None and not written.days):
+        return block.cells
+    wall = block.table.columns[written.time[0]].clock.astype(np.int64)
+    texts = []
+    for time, offset in zip(wall.tolist(), block.offsets.tolist(), strict=True):
+        text = str(np.datetime64(time, "us")).replace("T", " ").removesuffix(".000000")
+        text = text[:10] if written.days and time % _DAY == 0 else text
+        zone = "" if offset != offset else str(timezone(timedelta(seconds=offset)))[3:] or "+00:00"
+        texts.append(text + zone)
+    return texts
+
+
+# ---- the order of rows -----------------------------------------------------------------------------------------------
+
+
+class Order(NamedTuple):
+    """What one look at all times of a file shows."""
+
+    rows: int
+    back: int  # rows that are older than the row before them, of the same series
+    series: int = 0
+
+
+def order_of(rows: Rows, written: Written, key: str | None) -> Order:
+    """Read a file once for the order of its rows; those that cannot be read count for nothing."""
+    if not written.time:
+        return Order(0, 0)
+    places = [rows.index(name) for name in written.time]
+    whose = None if key is None else rows.index(key)
+    last: dict[str, float] = {}
+    count = back = 0
+    for taken in rows.every(_AT_ONCE):
+        cells = columns_of(taken.cells)
+        at = as_times(cells[places[0]], written.form, written.decimal).at
+        if len(places) == 2:
+            at = at + as_spans(cells[places[1]])[0]
+        keys = [""] * len(at) if whose is None else cells[whose].to_list()
+        for name, time in zip(keys, at.tolist(), strict=True):
+            if time == time:
+                back += time < last.get(name, time)
+                last[name] = time
+        count += len(at)
+    return Order(count, back, len(last))
+
+
+def in_order_of_time(blocks: Sequence[Block], written: Written) -> Block:
+    """All rows of a table, sorted by time; rows of one time stay as they are."""
+    whole = Block.joined(blocks)
+    times = np.asarray(whole.table.columns[written.time[0]].values, np.float64)
+    return whole.rows(np.argsort(times, kind="stable"))

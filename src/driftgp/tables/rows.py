@@ -1,0 +1,391 @@
+"""Rows of a table in blocks, as they are needed or as they arrive; a bad cell is named by line and column."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import math
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import IO, NamedTuple, TypedDict, cast
+
+from driftgp.tables import layout
+from driftgp.tables.layout import DELIMITERS, Head
+from driftgp.tables.text import Item, Text, csv_items, start_of
+
+_COUNTED = 1 << 28  # bytes of an archive that are unpacked to count its rows
+_START = 1 << 16  # bytes by which an encoding is known
+_HEAD = 100  # lines of a file by which its layout is known
+_TABLES = (".parquet", ".xlsx", ".xls")
+_JSON = (".json", ".jsonl", ".ndjson")
+_OTHERS = {  # first bytes of files that are no text
+    b"PK\x03\x04": "a zip archive or a workbook: unpack it, or give it its ending .xlsx",
+    b"\xd0\xcf\x11\xe0": "a workbook: give it its ending .xls",
+    b"PAR1": "a Parquet file: give it its ending .parquet",
+    b"%PDF": "a PDF document: export the table as CSV",
+    b"<": "a web page or XML: export the table as CSV",
+}
+
+Complain = Callable[[str], None]
+
+
+class Row(NamedTuple):
+    """One row: the line of the file on which it begins (of a workbook or Parquet file, its row), and its cells."""
+
+    line: int
+    cells: Sequence[str]
+
+
+class Taken(NamedTuple):
+    """Rows as they stand, and what is wrong with the one after them, if anything is."""
+
+    lines: list[int]
+    cells: list[Sequence[str]]
+    fault: ValueError | None = None
+
+
+@dataclass
+class Rows:
+    """A header and the rows under it, in one pass.
+
+    A row that is malformed stops the rows before it, and the next ones can still be asked for; or it is left out.
+    """
+
+    place: str
+    header: tuple[str, ...]
+    source: Iterator[Item]
+    file: IO[bytes] | None = None  # to close in the end
+    remarks: list[str] = field(default_factory=list)  # what a reader should know once the rows are read
+    head: Head | None = None  # where the header was found
+    notes: tuple[str, ...] = ()  # how the file is written, as far as that is not what one would expect
+    delimiter: str = ","
+    again: Callable[[], Rows] | None = None  # opens the same rows from the beginning, where that can be done
+    more: Callable[[], bool] | None = None  # of a live stream: whether the next row is there
+    complain: Complain | None = None  # called with a line about each malformed row, which is then left out
+    left_out: int = 0  # rows that were
+
+    def __enter__(self) -> Rows:
+        """Use the rows in a `with` statement, which closes their file."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the file that the rows come from, if there is one of their own."""
+        if self.file is not None:
+            self.file.close()
+
+    def __iter__(self) -> Iterator[Row]:
+        """Rows from here on, one by one."""
+        while (taken := self.take(1)).lines:
+            yield Row(taken.lines[0], tuple(taken.cells[0]))
+        if taken.fault is not None:
+            raise taken.fault
+
+    def take(self, most: int) -> Taken:
+        """The next rows, as many as there are up to a number; of a live stream, those that have come."""
+        lines: list[int] = []
+        cells: list[Sequence[str]] = []
+        width = len(self.header)
+        for line, row in self.source:
+            fault: ValueError | None = None
+            if isinstance(row, ValueError):
+                fault = row
+            elif len(row) == width:
+                lines.append(line)
+                cells.append(row)
+            elif row and not row[0].startswith("#"):  # else it is blank, or a comment
+                fault = ValueError(f"{self.place}, line {line} has {self._ragged(len(row))}")
+            if fault is not None and self.complain is None:
+                return Taken(lines, cells, fault)
+            if fault is not None:
+                self.pass_over(fault)
+            if len(lines) >= most or (lines and self.more is not None and not self.more()):
+                break
+        return Taken(lines, cells)
+
+    def pass_over(self, error: ValueError) -> None:
+        """Leave a row out."""
+        self.left_out += 1
+        if self.complain is not None:
+            self.complain(f"left out: {error}")
+
+    def look(self, count: int) -> list[Row]:
+        """The next rows, which stay where they are; refuses a table without any."""
+        taken = self.take(count)
+        if not taken.lines:
+            raise taken.fault or ValueError(f"{self.place} has a header and no rows: there is nothing to predict")
+        rows: list[Item] = list(zip(taken.lines, taken.cells, strict=True))
+        self.source = chain(rows, [] if taken.fault is None else [(0, taken.fault)], self.source)
+        return list(map(Row._make, rows))
+
+    def every(self, most: int = 1 << 16) -> Iterator[Taken]:
+        """All rows of a file that can be read twice, but for malformed ones; none of a stream that cannot."""
+        if self.again is not None:
+            with self.again() as others:
+                others.complain = lambda _: None  # they are refused, or left out, when it is their turn
+                while (taken := others.take(most)).lines:
+                    yield taken
+
+    def _ragged(self, count: int) -> str:
+        cells = f"{count} cells" if count != 1 else "1 cell"
+        hint = ""
+        if count > len(self.header) and self.delimiter == ",":
+            hint = "; if commas stand in numbers too, put those into quotation marks, or export with semicolons"
+        return f"{cells}: expected {len(self.header)}, as in line {self.line}{hint}"
+
+    @property
+    def line(self) -> int:
+        """Line of the header."""
+        return 1 if self.head is None else self.head.line
+
+    def unit(self, column: str) -> str:
+        """The unit of a column, if the file says it, in a row of units or in brackets at the end of the name.
+
+        >>> Rows("here", ("load [MW]", "temp (°C)", "y"), iter(())).unit("load [MW]")
+        'MW'
+        """
+        units = () if self.head is None else self.head.units
+        text = units[self.header.index(column)] if units else column
+        bare = text.strip("()[] ")
+        if units:
+            return bare
+        opening = max(text.rfind("("), text.rfind("["))
+        return text[opening + 1 : -1].strip() if text.endswith((")", "]")) and opening > 0 else ""
+
+    def index(self, column: str) -> int:
+        """Where a column is."""
+        if column in self.header:
+            return self.header.index(column)
+        raise ValueError(
+            f"{self.place}, line {self.line}: no column {column!r}; the columns are {', '.join(self.header)}"
+            f"{self._hint(column)}"
+        )
+
+    def _hint(self, column: str) -> str:
+        plain = {name.casefold(): name for name in self.header}
+        close = difflib.get_close_matches(column.casefold(), plain, n=1)
+        if close:
+            return f". Did you mean {plain[close[0]]!r}?"
+        if self.head is not None and self.head.data_like:
+            return ". That line looks like data: put a line with the names of the columns above it"
+        if len(self.header) == 1:
+            return ". If there are several, say what stands between them with --delimiter"
+        return ""
+
+    def fault(self, row: Row, column: int, expected: str) -> ValueError:
+        """The error for one cell."""
+        cell = row.cells[column]
+        given = f"is {cell[:60]!r}" if cell.strip() else "is blank"
+        return ValueError(f"{self.place}, line {row.line}, column {self.header[column]!r} {given}: expected {expected}")
+
+
+# ---- where rows come from --------------------------------------------------------------------------------------------
+
+
+def is_live(path: str) -> bool:
+    """Whether rows are still to come and can be read only once: standard input (`-`), a named pipe, a device.
+
+    >>> is_live("-"), is_live(__file__), is_live("/nowhere")
+    (True, False, False)
+    """
+    if path == "-":
+        return True
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except OSError:  # which opening it will explain
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+class _Told(TypedDict):
+    growing: bool
+    delimiter: str | None
+    encoding: str | None
+
+
+def open_rows(
+    path: str,
+    *,
+    growing: bool = False,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> Rows:
+    """Open a CSV (also gzipped), JSON lines, a Parquet file, a workbook, or standard input for `-`.
+
+    Args:
+        path: the file.
+        growing: whether more is expected: a last line without its newline is then left for later, since it may be half
+            a line. A live source always is growing.
+        delimiter: what stands between cells; found from the first lines if not given.
+        encoding: of the text; found from the first lines if not given.
+        sheet: of a workbook with several.
+    """
+    live = is_live(path)
+    told = _Told(growing=growing or live, delimiter=delimiter, encoding=encoding)
+    if path == "-":
+        return csv_rows("standard input", sys.stdin.buffer, live=True, **told)
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    if suffix in _TABLES:
+        rows = _table_rows(Path(path), sheet)
+    else:
+        file = _open_binary(path)
+        try:
+            _refuse_others(path, start_of(file, _START))
+            rows = replace(csv_rows(path, file, live=live, json=suffix in _JSON, **told), file=file)
+        except BaseException:
+            file.close()
+            raise
+    return rows if live else replace(rows, again=lambda: open_rows(path, sheet=sheet, **told))
+
+
+def _open_binary(path: str) -> IO[bytes]:
+    if _is_packed(path):
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return Path(path).open("rb", buffering=_START)
+
+
+def _is_packed(path: str) -> bool:
+    """Whether a file is gzipped, by its name or by its first bytes."""
+    if path.lower().endswith(".gz") or is_live(path):
+        return path.lower().endswith(".gz")
+    with Path(path).open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _refuse_others(path: str, start: bytes) -> None:
+    for magic, what in _OTHERS.items():
+        if start.lstrip(b"\xef\xbb\xbf \r\n").startswith(magic):
+            raise ValueError(f"{path} is not text with one row per line. It looks like {what}")
+
+
+def count_rows(path: str) -> int:
+    """About how many rows a file has: its rows, or its lines below the header; 0 where to count is to read."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".parquet":
+        from driftgp.tables.tables import parquet_rows
+
+        return parquet_rows(Path(path))
+    if suffix in _TABLES:
+        return 0
+    with _open_binary(path) as file:
+        try:
+            return max(_count_lines(file, _COUNTED if _is_packed(path) else math.inf) - 1, 0)
+        except (OSError, EOFError, zlib.error):  # damaged: reading it row by row will say where
+            return 0
+
+
+def _count_lines(file: IO[bytes], most: float) -> int:
+    """Lines of a file; 0 where it has more bytes than are worth to be read for that."""
+    lines = 0
+    while block := file.read(1 << 20):
+        lines, most = lines + block.count(b"\n"), most - len(block)
+        if most < 0:
+            return 0
+    return lines
+
+
+# ---- text ------------------------------------------------------------------------------------------------------------
+
+
+def csv_rows(
+    place: str,
+    stream: Iterable[bytes] | IO[bytes],
+    *,
+    growing: bool = False,
+    live: bool = False,
+    json: bool = False,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Rows:
+    r"""Rows of CSV text; of a `growing` one, a last line without its newline is left for later.
+
+    Of a `live` stream no line is waited for before it is asked for, but for the header. With `json`, each line is an
+    object.
+
+    >>> rows = csv_rows("here", [b"a;b\n", b"1;2,5\n", b"\n", b"3;4,5\n"])
+    >>> rows.header, list(rows), rows.notes
+    (('a', 'b'), [Row(line=2, cells=('1', '2,5')), Row(line=4, cells=('3', '4,5'))], ('semicolons between cells',))
+    """
+    remarks: list[str] = []
+    encoding = encoding or layout.find_encoding(start_of(stream, _START))
+    text = Text(place, stream, growing=growing, remark=remarks.append, encoding=encoding)
+    notes = [] if encoding.startswith("utf-8") else [f"text in {encoding}"]
+    more = (lambda: text.line < text.there) if live else None
+    if json:
+        from driftgp.tables.json_lines import json_items
+
+        header, objects = json_items(text, 1 if live else _HEAD)
+        return Rows(place, header, objects, remarks=remarks, notes=tuple(notes), more=more)
+    first = _first_lines(text, 1 if live else _HEAD)
+    delimiter = delimiter or layout.find_delimiter(first)
+    head, rows = _head(place, csv_items(text, delimiter), first, delimiter, 1 if live else _HEAD)
+    if delimiter != ",":
+        notes.append(f"{DELIMITERS.get(delimiter, repr(delimiter))} between cells")
+    return Rows(place, head.names, rows, None, remarks, head, (*notes, *head.notes), delimiter, more=more)
+
+
+def _first_lines(text: Text, count: int) -> list[str]:
+    """The first lines that are no comments, as many as there are up to a number, without taking them."""
+    looked = 0
+    while True:
+        looked += count
+        seen = text.look(looked)
+        found = [line for line in seen if line.strip() and not layout.is_comment(line)]
+        if found or len(seen) < looked:
+            return found
+
+
+def _head(
+    place: str, items: Iterator[Item], first: list[str], delimiter: str, count: int
+) -> tuple[Head, Iterator[Item]]:
+    """The header, and the rows after it; a comment above data without a header may be it."""
+    rows, comment = _first_rows(items, 1), None
+    while rows and _is_remark(rows[0][1]):
+        comment, rows = rows[0], _first_rows(items, 1)
+    if rows and first and not isinstance(rows[0][1], ValueError):
+        rows += _first_rows(items, count - 1)
+    seen = [(line, cells) for line, cells in rows if not isinstance(cells, ValueError)]
+    if rows and not seen and comment is None and isinstance(rows[0][1], ValueError):
+        raise rows[0][1]
+    if comment is not None and (not seen or len(comment[1]) == len(seen[0][1])):  # type: ignore[arg-type]
+        named = delimiter.join(comment[1]).lstrip("\ufeff# ")  # type: ignore[arg-type]
+        head = layout.find_head(place, [(comment[0], layout.split([named], delimiter)[0]), *seen])
+        if head.line == comment[0] and not head.data_like:
+            return head, chain(rows[head.after - 1 :], items)
+    head = layout.find_head(place, seen)
+    return head, chain(rows[head.after :], items)
+
+
+def _first_rows(items: Iterator[Item], count: int) -> list[Item]:
+    """The next rows that are not blank, up to a number or an error."""
+    rows: list[Item] = []
+    while len(rows) < count and (item := next(items, None)) is not None:
+        if isinstance(item[1], ValueError) or item[1]:
+            rows.append(item)
+        if isinstance(item[1], ValueError):
+            break
+    return rows
+
+
+def _is_remark(cells: Sequence[str] | ValueError) -> bool:
+    return not isinstance(cells, ValueError) and cells[0].lstrip("\ufeff ").startswith("#")
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _table_rows(path: Path, sheet: str | None) -> Rows:
+    from driftgp.tables.tables import WORKBOOKS, read_cells, read_table
+
+    if path.suffix.lower() in WORKBOOKS:
+        place, cells = read_cells(path, sheet)
+        head = layout.find_head(place, cells[:_HEAD])
+        return Rows(place, head.names, iter(cells[head.after :]), head=head, notes=head.notes)
+    table = read_table(path)
+    return Rows(table.place, table.header, zip(table.rows.tolist(), table.cells.fill_null("").iter_rows(), strict=True))

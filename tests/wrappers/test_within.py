@@ -1,0 +1,87 @@
+"""Inputs within limits: what is limited, what is let through, and how the limits give way."""
+
+import numpy as np
+import pytest
+
+from driftgp import FastAGP
+from driftgp.kernels import SE
+from driftgp.models.model import State, Units
+from driftgp.wrappers import Within
+
+HELD = FastAGP(kernel=SE(1.0), inducing=3, window=6, warmup_iterations=0)
+MODEL = Within(HELD, margin=0.5)
+RNG = np.random.default_rng(1)
+X = np.stack([np.linspace(0.0, 1.0, 12), np.full(12, 7.0)], 1)
+Y = RNG.normal(size=12)
+START = MODEL.init(X, Y)
+
+
+def bits(state):
+    """Bytes of a state, or of the part of one."""
+    return state.record.tobytes()
+
+
+def held(state):
+    """The held model's part of a state as a state of its own."""
+    return State(HELD, state.layout, state.inner.record.copy())
+
+
+def reached(state):
+    return float(state.low[0]), float(state.high[0])
+
+
+def test_inputs_that_are_near_change_nothing():
+    rows = np.stack([RNG.uniform(-0.4, 1.4, 20), np.full(20, 7.0)], 1)
+    state = MODEL.update(START, rows, rows[:, 0])
+    assert bits(state.inner) == bits(HELD.update(HELD.init(X, Y), rows, rows[:, 0]))
+    assert state.limited.tolist() == [0, 0]
+
+
+def test_forecasts_and_learning_see_a_lone_wild_input_at_the_limit():
+    limit = np.array([1.5, 7.0])
+    wild = np.array([50.0, 7.0])
+    assert MODEL.predict(START, wild[None]).mean == HELD.predict(held(START), limit[None]).mean
+    state = MODEL.update(START, wild, 1.0)
+    assert bits(state.inner) == bits(HELD.update(held(START), limit, 1.0))
+    assert state.limited.tolist() == [1, 0]
+    assert reached(state) == (0.0, 1.5)
+
+
+def test_what_comes_twice_is_believed_at_once():
+    state = MODEL.update(START, np.array([[50.0, 7.0], [40.0, 7.0]]), np.zeros(2))
+    assert reached(state) == (0.0, 40.0)
+    state = MODEL.update(START, np.array([[50.0, 7.0], [-40.0, 7.0]]), np.zeros(2))
+    low, high = reached(state)
+    assert (low, high) == (-0.75, 1.5)  # one after the other, but not on one side
+
+
+def test_an_input_that_never_changed_has_no_limits():
+    other = np.array([[0.5, 9.0]])
+    assert MODEL.predict(START, other).mean == HELD.predict(held(START), other).mean
+
+
+def test_the_first_few_inputs_have_no_limits():
+    rows = np.stack([3.0 ** np.arange(11), np.zeros(11)], 1)
+    state = MODEL.update(MODEL.init(X[:0], Y[:0]), rows[:10], np.zeros(10))
+    assert reached(state) == (1.0, 3.0**9)
+    assert reached(MODEL.update(state, rows[10], 0.0))[1] == pytest.approx(1.5 * 3.0**9 - 0.5)
+
+
+def test_a_sample_without_a_target_or_an_input_widens_nothing():
+    assert reached(MODEL.update(START, np.array([50.0, 7.0]), np.nan)) == (0.0, 1.0)
+    gap = START.copy()
+    MODEL.learn(gap.view, np.array([np.nan, 7.0]), np.zeros(1), 1.0)
+    assert reached(gap) == (0.0, 1.0)
+    assert gap.limited.tolist() == [0, 0]
+
+
+def test_other_units_limit_the_same_inputs():
+    units = Units(x_centre=np.array([1.0, 0.0]), x_scale=np.array([2.0, 1.0]), y_centre=np.zeros(1), y_scale=np.ones(1))
+    state = START.copy()
+    MODEL.rescale(state.view, units)
+    assert reached(state) == (-0.5, 0.0)
+
+
+def test_refuses_a_margin_that_is_none():
+    with pytest.raises(ValueError, match="margin must"):
+        Within(HELD, margin=-1.0)
