@@ -1,4 +1,4 @@
-"""From a file to forecasts of its next rows: reading, new rows only where there is a checkpoint, and what is told."""
+"""From a file to forecasts of its next rows: reading, new rows only where there is a checkpoint, and the summary."""
 
 from __future__ import annotations
 

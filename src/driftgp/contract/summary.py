@@ -29,7 +29,7 @@ class Summary(dict[str, Any]):
             factors = ", ".join(f"{level} × {factor:.2f}" for level, factor in self["calibration"].items())
             lines.append(f"intervals against the model's own: {factors}")
         lines += [
-            f"input {gap['input']} was missing in {gap['rows']} rows, {100.0 * gap['share']:.0f} % of late: "
+            f"input {gap['input']} was missing in {gap['rows']} rows, {100.0 * gap['share']:.0f} % of recent rows: "
             f"intervals × {gap['wider']:.2f} there"
             for gap in self.get("gaps", [])
         ]

@@ -210,7 +210,7 @@ class Core(Part):
         return int(slots[0]) * self.groups // self.seasons.lengths[0] if len(slots) else 0
 
     def _groups(self) -> np.ndarray:
-        """Slots of the rows after the last that errors are told apart by, H."""
+        """Slots by which the errors of the rows after the last are kept, H."""
         if not len(self.ahead):
             return np.zeros(self.settings.horizon, np.int64)
         return self.ahead[0] * self.groups // self.seasons.lengths[0]

@@ -36,7 +36,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def none(cls, columns: int) -> "Steps":
-        """No steps, of so many columns."""
+        """No steps, with this number of columns."""
         return cls(np.zeros(0), np.zeros(0), np.zeros((0, columns)))
 
     def then(self, other: "Steps") -> "Steps":

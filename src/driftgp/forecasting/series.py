@@ -208,7 +208,7 @@ class Series(Part):
             if name not in ("kept", "kept_at"):
                 array[...] = _checked(name, arrays[name], array.shape)
         if series.rows < 0 or len(series.kept) > AGAIN[-1] or len(series.kept_at) not in (0, len(series.kept)):
-            raise ValueError("the forecaster is damaged: there cannot be so many rows")
+            raise ValueError("the forecaster is damaged: its number of rows is impossible")
         if series.core is not None:
             _check(series.core)
         return series

@@ -13,7 +13,7 @@ _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 
 class Adam(NamedTuple):
-    """Running averages of Adam: of the gradient and of its square, over so many steps."""
+    """Running averages of Adam: of the gradient and of its square, over a number of steps."""
 
     mean: np.ndarray
     square: np.ndarray

@@ -34,7 +34,7 @@ class DescentState(View):
 
 
 def begin(state: DescentState, theta: np.ndarray, points: int) -> None:
-    """Begin at theta; end after so many points at most."""
+    """Begin at theta; end after at most this number of points."""
     state.theta[...] = state.trial[...] = theta
     state.tries = state.accepted = state.pairs = 0
     state.left, state.step, state.value = points, 0.0, 0.0

@@ -148,7 +148,7 @@ def record_dtype(model: Contract, layout: Layout) -> np.dtype:
 
 
 def believe(kind: str, model: Contract, layout: Layout, length: int) -> None:
-    """Refuse a model that a file of so many bytes describes itself, if its states are out of all proportion to it."""
+    """Refuse a model from a file, if its states are far larger than the file."""
     try:
         affordable("a state", _size(record_dtype(model, layout)), length)
     except ValueError as error:

@@ -135,7 +135,7 @@ def _absurd(y: np.ndarray) -> np.ndarray:
 
 
 def _least_spread(count: Any) -> Any:
-    """Spread of so many targets in shares of their level, at least."""
+    """Least spread of this number of targets, as a share of their level."""
     return np.maximum(_LEVEL, 1.0 / np.maximum(count, 1) ** 2)
 
 

@@ -98,7 +98,7 @@ class Kept:
     """
 
     def __init__(self, most: int = 1 << 28) -> None:
-        """Keep buckets whose states take so many bytes of memory at most."""
+        """Keep buckets whose states take at most this number of bytes of memory."""
         self.most = most
         self._buckets: dict[int, tuple[Stored, Bucket]] = {}  # the one that was used last is the last
 

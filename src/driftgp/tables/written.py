@@ -60,7 +60,7 @@ def find_written(
     decimal: Decimal | None = None,
     time_format: str | None = None,
 ) -> Written:
-    """How each column is written, by what is said of it and by the first rows; what these leave open, by all rows.
+    """How each column is written, from the options and the first rows; what these leave open, from all rows.
 
     Args:
         rows: of the table, to be read again where the first rows leave something open.

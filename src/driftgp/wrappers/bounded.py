@@ -37,7 +37,7 @@ class BoundedState(View):
     offset: np.ndarray = floats("P")  # c of the roots, 0 for targets as they are
     learned: np.ndarray = wholes("P")  # targets whose roots were learned
     level: np.ndarray = floats("P")  # of these targets
-    size: np.ndarray = floats("P")  # mean of |y − low| of late
+    size: np.ndarray = floats("P")  # recent mean of |y − low|
     deficit: np.ndarray = floats("P")  # and of max(low − y, 0)
     excess: np.ndarray = floats("P")  # sum of y − y(m) for the mean root m, in standard deviations
     curved: np.ndarray = floats("P")  # sum of E[y] − y(m), likewise

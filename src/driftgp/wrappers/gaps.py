@@ -66,12 +66,12 @@ class GapsState(View):
     slope: np.ndarray = floats("D", "P")  # covariance of inputs and targets
     filled: np.ndarray = wholes("D")  # gaps so far
     judged: np.ndarray = wholes("D")  # gaps in rows whose error is known
-    share: np.ndarray = floats("D")  # how often of late
+    share: np.ndarray = floats("D")  # recent share of rows
     wider: np.ndarray = floats("D")  # by which factor the law was wider in these rows
     change: np.ndarray = floats("D", "P")  # h, by which the target changes with an input that is missing
     effect: np.ndarray = floats("D", "P")  # on the mean, of an input's being missing
     ratio: np.ndarray = floats("P")  # of squared errors to variances in complete rows
-    trust: float = number()  # share of the variance that is not due to gaps, of late
+    trust: float = number()  # recent share of the variance that is not due to gaps
     inner: Any = part()
 
     @property
@@ -179,7 +179,7 @@ class Gaps(Holding):
         self.model.check(state.inner)
 
     def facts(self, state: GapsState) -> dict[str, Any]:
-        """For each input that has had gaps: how many, their share of late, and how much wider the law was for them."""
+        """For each input that has had gaps: how many, their recent share, and how much wider the law was for them."""
         gaps = [
             {"input": int(d), "rows": int(state.filled[d]), "share": float(state.share[d]), "wider": wider}
             for d, wider in enumerate(np.where(state.judged > 0, state.wider, 1.0).tolist())
@@ -352,7 +352,7 @@ class Gaps(Holding):
         return c / unit[:, None]
 
     def _changes(self, state: GapsState, missing: np.ndarray) -> np.ndarray:
-        """h of inputs that are missing, D×P: by the slopes where few errors have told yet.
+        """h of inputs that are missing, D×P: by the slopes where there are few errors yet.
 
         These are in units of the held model's variances. If its errors are smaller than it says, its law shrinks in the
         end, but what a gap adds must not shrink with it.
@@ -448,7 +448,7 @@ def _ridge(state: GapsState) -> float:
 
 
 def _gain(count: Any) -> Any:
-    """Weight of the last of so many rows in an average."""
+    """Weight of the last row in an average of this number of rows."""
     return np.minimum(_SOON / (count + _SOON - 1.0), 1.0)
 
 

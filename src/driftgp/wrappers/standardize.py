@@ -27,7 +27,7 @@ _FARTHEST = 10.0
 
 
 class StandardizeState(View):
-    """The units of each column, inputs first and targets after them, and what the samples have been like of late."""
+    """The units of each column, inputs first and then targets, and the running means and spreads of samples."""
 
     centre: np.ndarray = floats("columns")
     scale: np.ndarray = floats("columns")
