@@ -88,7 +88,7 @@ def forecast(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Go on from this file if it is there, taking new rows only, and keep it up to date.",
+            help="Resume from this file if it is there, with new rows only, and keep it up to date.",
             callback=in_a_folder,
             rich_help_panel=FILES,
         ),
