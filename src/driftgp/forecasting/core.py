@@ -1,9 +1,9 @@
 """What has been learned from the rows of one series, and the forecasts of its next steps.
 
-A row goes through these steps. Its target judges the forecasts that the last H origins issued for it: their errors
-teach the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads; then each lead
-of each regression learns from its own label (`regression`), the smoothers and the effects of known columns follow
-(`smoothers`, `effects`), and the forecasts of the next H rows are issued. Of a forecast the part of known columns is
+A row goes through these steps. Its target judges the forecasts that the last H origins issued for it. Their errors
+teach the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads. Then each lead
+of each regression learns from its own label (`regression`). The smoothers and the effects of known columns follow
+(`smoothers`, `effects`). Last, the forecasts of the next H rows are issued. Of a forecast the part of known columns is
 left open until their values are known: the coefficients wait with the forecast, so that no row needs the future.
 
 Between the leads, the correlation R of the normal scores of one origin's forecasts is followed,

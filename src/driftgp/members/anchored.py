@@ -1,8 +1,8 @@
 """Sparse regression on many points that stay where they are, refreshed from recent rows.
 
 See `evidence.py` for the features, `heads.py` for the recursion. All that takes longer than a row is done in small
-pieces, one per row: a fit of the hyperparameters (L-BFGS on the bound of some rows) and, after it, a replay of the rows
-kept, which gives the regressions their sums on the new features. Until that is done the old ones go on.
+pieces, one per row: a fit of the hyperparameters (L-BFGS on the bound of some rows), and then a replay of the rows
+kept. The replay gives the regressions their sums on the new features. Until that is done the old ones go on.
 """
 
 import math

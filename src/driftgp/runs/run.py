@@ -1,8 +1,8 @@
 """The run: rows of a table in, answers out, and all that it knows in one file.
 
 The rows go to an `Online`, or to a `Fleet` where there are keys, in blocks. The file holds their states, the settings,
-how the table is written, the number of rows that were read with a digest of them, the length of the output, and the
-monitor. Resumed on the same rows, a run goes on as if it had never stopped, bit for bit.
+the way the table is written, the rows read so far (number and digest), the length of the output, and the monitor.
+Resumed on the same rows, a run goes on as if it had never stopped, bit for bit.
 """
 
 import math
