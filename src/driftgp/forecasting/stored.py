@@ -96,7 +96,7 @@ def _reader(chosen: Asked, tree: dict[str, Any]) -> Reader:
         raise ValueError("its target has no name")
     look = Look(*map(_text_or_none, tree["look"]))
     if look.place not in _PLACES or look.title is None:
-        raise ValueError("its rows looked like no rows")
+        raise ValueError("the place of its times is unknown")
     if look.zone is not None:
         zone_of(look.zone)
     blanks = tuple(str(name) for name in tree["blanks"])
@@ -110,9 +110,9 @@ def _placed(chosen: Asked, reader: Reader, held: dict[str, Any]) -> Placed:
     grid = None if held["grid"] is None else _grid(held["grid"])
     count, latest = held["count"], float(held["latest"])
     if type(count) is not int or not 0 <= count < _LATEST or abs(latest) > _LATEST:
-        raise ValueError(f"it says that it has {str(count)[:60]} rows, the last of {latest}")
+        raise ValueError(f"its number of rows is {str(count)[:60]}, and its last time {latest}")
     if (grid is None) != (last is None) or (last is None) != (held["learned"] is None):
-        raise ValueError("a series has a part of what belongs together")
+        raise ValueError("a series has only some of its parts")
     if last is not None and len(last.y) > min(count, max(KEPT, HORIZONS * chosen.horizon)):
         raise ValueError("a series has more rows than it keeps")
     categories = () if reader.plan is None or grid is None else reader.plan.checked_categories(held["categories"])
