@@ -17,9 +17,9 @@ EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 3.0, 4.0, 4.5, 5.0)
 AROUND = (2.5, 4.0)  # the change at t = 3, as the paper shows it
 TRACKING = (3.2, 3.4)  # where the paper compares the rates
 FINDING = (
-    "The paper shows this as a figure without numbers, and says of it: without forgetting (v = 0) AGP is similar to "
-    "the baselines; with any other v it adapts; the error between t = 3.2 and t = 3.4 falls until v = 4; with λ of "
-    "0.9 or less it forgets too fast."
+    "The paper shows this as a figure without numbers. It claims: without forgetting (v = 0) AGP is similar to the "
+    "baselines. With any other v it adapts. The error between t = 3.2 and t = 3.4 falls until v = 4. With λ of 0.9 or"
+    " less it forgets too fast."
 )
 SETTING = (
     "AGP on the toy stream with λ^T = 10^(−v), all else as published: one Adam optimiser for warm-up and stream, "

@@ -13,12 +13,12 @@ PUBLISHED_RUN = (
     "are not, and why was not found. It is not single precision: five hours of w-VSGP in RI are within 4 % of double."
 )
 SMALL_LOADS = (
-    "In the zones of small loads (ME, NH, RI, SEMA, VT) AGP-VSI has a lower MSE here than in the paper, in the others "
-    "the same within 2 %; what made the published runs worse there was not found."
+    "In the zones of small loads (ME, NH, RI, SEMA, VT) AGP-VSI has a lower MSE here than in the paper, in the others"
+    " the same within 2 %. What made the published runs worse there was not found."
 )
 MAPS = (
-    "WISKI's map of the seven inputs to two starts at random, and what it comes to depends on that start: three of "
-    "eight maps have an MSE of 2.07 to 2.09 and a coverage of 91 %, about the paper's, the median 2.42."
+    "WISKI's map of the seven inputs to two starts at random, and the result depends on that start. Three of eight "
+    "maps have an MSE of 2.07 to 2.09 and a coverage of 91 %, about the paper's; the median MSE is 2.42."
 )
 ONE_MAP = (
     "WISKI is better here than in the paper in every zone; the notebook's map is another random one, and here, too, "

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 ORDER = "Beside what the paper says"
 _PREFACE = (
-    "Every cell has this project's number and then, in brackets, the paper's; a dash stands where the paper has "
-    "none. All predictions are one step ahead: predict, score, then learn. Coverage is the share of samples "
-    "within two standard deviations of the mean, which the paper calls its 95 % interval. Times are seconds of "
-    "CPU for one series, predicting and learning after the warm-up, on one thread, compilation not included. The "
-    "paper's are of the updates alone, on another machine and all in PyTorch; here AGP is C++ and the rivals are "
-    "compiled by JAX: the ratio of fast-AGP to AGP compares best."
+    "Every cell has this project's number and then, in brackets, the paper's; a dash stands where the paper has none."
+    " All predictions are one step ahead: predict, score, then learn. Coverage is the share of samples within two "
+    "standard deviations of the mean, which the paper calls its 95 % interval. Times are seconds of CPU for one "
+    "series, predicting and learning after the warm-up, on one thread, compilation not included. The paper's times "
+    "are of the updates alone, on another machine, all in PyTorch. Here AGP is C++ and the rivals are compiled by "
+    "JAX. The ratio of fast-AGP to AGP compares best."
 )
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }

@@ -13,16 +13,16 @@ from experiments.tasks import Method, Task
 
 SERIES = ["SS", "OR"]
 SETTING = (
-    "T = 90, M = 20, λ^T = 0.1 (λ = 0.9747), seven inputs; 90 samples of warm-up, then 1584 online (SS: mean sales "
-    "a day in standard deviations of all inputs, each 1 January replaced by the value before it, the first by the "
-    "last value of the series) and 205 online (OR: revenue a trading day in units of 10 000 pounds). Everything "
-    "else as for load."
+    "T = 90, M = 20, λ^T = 0.1 (λ = 0.9747), seven inputs, 90 samples of warm-up. SS has 1584 samples online: mean "
+    "sales a day in standard deviations of all inputs. There each 1 January is replaced by the value before it, and "
+    "the first by the last value of the series. OR has 205 samples online: revenue a trading day in units of 10 000 "
+    "pounds. Everything else is as for load."
 )
 MAP = (
-    "WISKI maps the seven inputs to two by a learned linear map that starts at random, and what it comes to depends on "
-    f"that start: it is run with {methods.MAPS} of them, and the row WISKI is the map with the median MSE. OSGP is the "
-    "implementation that the paper used, with the rates of the notebook (0.1, inducing inputs 0.01, none resampled); "
-    "there, too, it ran away in SS (MSE 400 738 in the notebook's output, a dash in the paper)."
+    "WISKI maps the seven inputs to two by a learned linear map that starts at random, and the result depends on that "
+    f"start. It is run with {methods.MAPS} starts, and the row WISKI is the one with the median MSE. OSGP is the "
+    "implementation that the paper used, with the rates of the notebook (0.1, inducing inputs 0.01, none resampled). "
+    "There, too, it diverged in SS (MSE 400 738 in the notebook's output, a dash in the paper)."
 )
 DATA = "The published runs leave out the last three samples of both series, and so does this one."
 

@@ -72,9 +72,10 @@ def recommended(
     """The default model for a stream that begins with the batch X (N×D), y (N, or N×P). Start it with `init(X, y)`.
 
     The batch may be empty, N = 0. The model is a bank of different members: an AGP with one lengthscale per input,
-    regressions on hundreds of fixed points at three rates of forgetting, linear regressions with the last known
-    targets, and persistence. AGP and regressions have twins, which add part of their last error. Wrappers around the
-    bank scale inputs and targets, limit single wild values, fill gaps in the inputs, and calibrate the intervals.
+    regressions on hundreds of fixed points, linear regressions with the last known targets, and persistence. The
+    regressions have three rates of forgetting. AGP and regressions have twins, which add part of their last error.
+    Wrappers around the bank scale inputs and targets, limit single wild values, fill gaps in the inputs, and calibrate
+    the intervals.
 
     Args:
         X: the first rows.
@@ -140,7 +141,7 @@ def _bounds(X: np.ndarray, y: np.ndarray, support: Support, lags: Sequence[int])
 def _roots(X: np.ndarray, y: np.ndarray, low: _Bounds, high: _Bounds, known: Sequence[int]) -> dict[str, Any]:
     """Settings of `Bounded` for outputs that look like amounts from their low bound on: the model sees their roots.
 
-    Targets far from a bound that was given stay as they are: their roots would be hardly different, and no better.
+    Targets far from a given bound are not replaced by their roots, which would hardly change anything.
     """
     if not y.size:
         return {}

@@ -49,8 +49,8 @@ def importance(state: Any) -> np.ndarray:
 
     The mean Σ w_k r_kd of the members' relevances (`model.summary(state)`), weighted by their weights in the mixture,
     divided by its sum over the inputs d. A relevance says how much a prediction changes with an input, by its
-    lengthscale and its linear part, in units in which every input has the same spread if the model standardises them.
-    Members without one, such as persistence, do not count. All shares are NaN if no member has a relevance.
+    lengthscale and its linear part. If the model standardises inputs, all have the same spread. Members without one,
+    such as persistence, do not count. All shares are NaN if no member has a relevance.
 
     Args:
         state: a state of any model, or an `Online`.

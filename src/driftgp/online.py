@@ -33,8 +33,8 @@ class Online:
 
     Several threads may share one object: their calls take turns.
 
-    Without a model it uses the default. It keeps the first 400 rows, predicts meanwhile with the default for a stream
-    of which nothing is known, and then builds the model that these rows choose and has it learn from them.
+    Without a model it uses the default. It keeps the first 400 rows and meanwhile predicts with the default for an
+    unknown stream. Then it builds the model that these rows choose, which learns from them.
 
     >>> from driftgp.data import toy_stream
     >>> X, y = toy_stream(seed=0).X, 5000 + 100 * toy_stream(seed=0).y

@@ -146,7 +146,7 @@ class FanForecaster(BaseForecaster):
         """The forecasts of the steps up to the last one, and which of them are asked for."""
         steps, horizon = self._steps(fh), self.forecaster_.horizon
         if not 1 <= min(steps) <= max(steps) <= horizon:
-            raise ValueError(f"fh must hold steps from 1 to {horizon}, the farthest that fit was told of; got {steps}")
+            raise ValueError(f"fh must hold steps from 1 to {horizon}, the farthest that fit was given; got {steps}")
         future = None
         if X is not None:
             ahead = self._index(fh.__class__(range(1, max(steps) + 1)))

@@ -1,6 +1,7 @@
 """`driftgp compare FILE`: a table of one's own, the table of methods, the verdict, the picture."""
 
 import json
+import re
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -34,7 +35,9 @@ def test_a_person_reads_the_table_and_one_verdict(load, tmp_path):
                  "--plot", picture)  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "seasonal naive" in result.stdout
-    assert result.stdout.strip().splitlines()[-1].startswith("driftgp")
+    last = [line for line in result.stdout.splitlines() if line.startswith("driftgp ")][-1]
+    sentence = " ".join(result.stdout[result.stdout.rindex(last) :].split())
+    assert re.fullmatch(r"driftgp (has|loses) .* than noise \(p .*\)\.", sentence), sentence
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -19,8 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from driftgp import Online, checkpoint, cli
+from driftgp import Forecaster, Online, checkpoint, cli
 from driftgp.alarms import KINDS
+from driftgp.base.wording import figure
 from driftgp.members import Persistence
 from driftgp.models.model import Model
 from driftgp.plots.run import worst_first
@@ -709,7 +710,7 @@ def test_inspect_says_what_a_saved_model_has_learned(tmp_path):
     online.save(tmp_path / "online.ckpt")
     shown = CliRunner().invoke(cli.app, ["inspect", str(tmp_path / "online.ckpt")]).stdout
     assert "temp, wind" in shown
-    assert "from a Gaussian process that moves its points (AGP)" in " ".join(shown.split())
+    assert "from a Gaussian process on points that move (AGP)" in " ".join(shown.split())
 
 
 def test_inspect_and_run_tell_of_the_same_alarms(tmp_path):
@@ -798,6 +799,29 @@ def test_inspect_names_gaps_and_not_the_first_rows_that_have_no_lag(tmp_path):
     assert facts["filled"] == {"x": 2, "lag 1": 1, "lag 2": 2}
     assert "x was missing in 2 rows, where" in shown
     assert "lag 1 was missing" not in shown
+
+
+def test_inspect_says_what_a_forecaster_has_learned_and_how_it_did(tmp_path):
+    forecaster = Forecaster(6, target="y", time="t", key="shop", season=12)
+    forecaster.update(
+        [
+            {"t": t, "shop": shop, "y": 10.0 * place + np.sin(2.0 * np.pi * t / 12.0)}
+            for t in range(100)
+            for place, shop in enumerate(("east", "west"))
+        ]
+    )
+    forecaster.save(tmp_path / "sales.gp")
+    shown = CliRunner().invoke(cli.app, ["inspect", "sales.gp"], env={"COLUMNS": "80"}).stdout
+    whole = forecaster.scores().over(slice(None))
+    words = " ".join(shown.split())
+    assert shown.startswith("sales.gp: forecasts of the next 6 steps, from 200 rows")
+    assert "Series 2, one for each shop" in words
+    assert f"MAE {figure(whole.error[0])}; on the same rows: seasonal naive {figure(whole.naive[0])}" in words
+    facts = json.loads(CliRunner().invoke(cli.app, ["inspect", "sales.gp", "--key", "west", "--json"]).stdout)
+    assert facts["mae"] == pytest.approx(forecaster.scores("west").over(slice(None)).error[0])
+    with pytest.raises(ValueError, match=r"key must be one of 'east', 'west'; got 'north'"):
+        CliRunner().invoke(cli.app, ["inspect", "sales.gp", "--key", "north"], catch_exceptions=False)
+    assert repr(forecaster) == "<Forecaster of the next 6 steps: 200 rows of 2 series>"
 
 
 def test_inspect_says_of_any_other_file_that_it_is_none(tmp_path, monkeypatch, capsys):

@@ -229,6 +229,39 @@ def months():
     return File(made, lambda rows: csv(rows, "%Y-%m-%d"), seasons=("12 rows before",), season_rows=12)
 
 
+def months_without_days():
+    made = hourly(120, step="1MS", start="2010-01-01")
+    return File(made, lambda rows: csv(rows, "%Y-%m"), seasons=("12 rows before",), season_rows=12)
+
+
+def weeks():
+    made = hourly(160, step="7D", start="2010-01-01")
+    return File(made, lambda rows: csv(rows, "%Y-%m-%d"), seasons=("52 rows before",), season_rows=52)
+
+
+def irregular_times():
+    rows = hourly()
+    seconds = np.cumsum(np.random.default_rng(6).exponential(600.0, len(rows))).round()
+    rows["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(seconds, unit="s")
+    return File(rows, csv, ("--features", "x"), seasons=())
+
+
+def tabs_below_titles_with_units():
+    def write(rows):
+        body = rows.assign(when=rows["when"].dt.strftime("%d/%m/%Y %H:%M")).to_csv(sep="\t", index=False)
+        header, _, table = body.partition("\n")
+        Path("rows.tsv").write_text(f"Report of a station\n\n{header}\n\tm\tMW\n{table}")
+        return "rows.tsv"
+
+    return File(hourly(), write, ("--features", "x"), read="units in line 4")
+
+
+def keys_in_blocks():
+    made = keys()
+    ordered = made.rows.sort_values(["when", "key"], kind="stable").reset_index(drop=True)
+    return File(ordered.sort_values(["key", "when"]).reset_index(drop=True), csv, made.options)
+
+
 def no_times():
     options = ("--lags", "1,7", "--features", "x")
     return File(hourly().drop(columns="when"), csv, options, seasons=("7 rows before",), season_rows=7)
@@ -263,7 +296,8 @@ FILES = (
     plain, one_column, gaps, missing_targets, shuffled, newest_first, late_rows, keys, keys_with_gaps, resumed,
     keys_resumed, a_day_ahead, more_than_a_day_ahead, counts, clocks_go_back_with_offsets,
     clocks_go_forward_without_offsets, decimal_commas, currency, workbook, json_lines, parquet_of_ten_minutes, days,
-    months, no_times, malformed_rows, a_base, a_jump_of_the_level,
+    months, months_without_days, weeks, irregular_times,
+    tabs_below_titles_with_units, keys_in_blocks, no_times, malformed_rows, a_base, a_jump_of_the_level,
 )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def with_parts(rows):
 def test_columns_that_add_up_to_the_target_are_used_where_they_are_asked_for_with_a_warning():
     header = "time,x,casual,registered,y"
     said = warned(with_parts(stream()), header, features="x,casual,registered")
-    assert said[0].startswith("casual and registered together give y almost exactly. If they are known only together")
+    assert said[0].startswith("casual and registered give y almost exactly. If they are known only together")
     assert "the forecasts are worthless: leave them out of --features" in said[0]
     assert not any("almost exactly" in text for text in warned(with_parts(stream()), header))  # they enter late
 
@@ -156,6 +156,13 @@ def test_a_column_that_is_the_target_with_a_little_noise_is_named():
     rows = [[*row, f"{float(row[2]) + 0.1 * rng.normal():.6f}"] for row in stream()]
     found = warned(rows, "time,x,y,leak", features="x,leak")
     assert found[0].startswith("leak gives y almost exactly. If it is known only together with y")
+
+
+def test_every_column_that_gives_the_target_by_itself_is_named():
+    rng = np.random.default_rng(3)
+    rows = [[*row, row[2], f"{float(row[2]) + 0.1 * rng.normal():.6f}"] for row in stream()]
+    found = warned(rows, "time,x,y,same,leak", features="x,same,leak")
+    assert found[0].startswith("same and leak give y almost exactly. If they are known only together with y")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3])
@@ -174,7 +181,7 @@ def test_a_wild_cell_is_named_in_the_summary_in_the_output_and_by_inspect():
     options = ("--target", "y", "--model", "persistence", "--output", "out.csv", "--checkpoint", "run.ckpt")
     said = run("rows.csv", *options, "--warmup", "5", "--json")
     (warning,) = [text for text in json.loads(said.stdout)[-1]["warnings"] if "far outside" in text]
-    assert warning.startswith("1 value is far outside all before, the worst in line 452: x is 9831, and was ")
+    assert warning.startswith("1 value is far outside all values before, the worst in line 452: x is 9831, and was ")
     with Path("out.csv").open() as lines:
         assert [row["line"] for row in csv.DictReader(lines) if "wild" in row["flags"]] == ["452"]
     told = CliRunner().invoke(cli.app, ["inspect", "run.ckpt", "--json"])
@@ -206,10 +213,10 @@ def shuffled(rows):
     [
         (lambda rows: rows[::-1], "599 rows are older than a row before, the first in line 3"),
         (shuffled, "older than a row before, the first in line"),
-        (lambda rows: [row for row in rows for _ in range(2)], "600 rows are of the same time as the row before"),
+        (lambda rows: [row for row in rows for _ in range(2)], "600 rows have the same time as the row before"),
         (
             lambda rows: [*rows[:100], rows[99], *rows[100:]],
-            "1 row is of the same time as the row before, the first in line 102",
+            "1 row has the same time as the row before, the first in line 102",
         ),
     ],
     ids=["reversed", "shuffled", "doubled", "one twice"],
@@ -239,6 +246,13 @@ def test_series_that_are_not_told_apart_are_told_how_to():
     said = " ".join(warned(rows, "time,x,y,key", features="x"))
     assert "'key' looks like the key of several series: say --key key" in said
     assert warned(rows, "time,x,y,key", features="x", key="key") == []
+
+
+def test_series_one_below_the_other_are_told_apart_by_the_same_column():
+    rows = [[row[0], row[1], row[2], key] for key in "abc" for row in stream(1200)]
+    Path("rows.csv").write_text(text_of(rows, "time,x,y,key"))
+    told = run("rows.csv", "--target", "y", "--model", "persistence", "--features", "x")
+    assert "'key' looks like the key of several series: say --key key" in " ".join(told.stdout.split())
 
 
 @pytest.mark.parametrize(("offsets", "several"), [(("+01:00", "+02:00"), False), (("+00:00", "-05:00"), True)])
@@ -362,7 +376,7 @@ def test_compare_reads_the_same_files_and_warns_of_the_same_leaks():
         ],
     )
     assert told.exit_code == 0, told.output
-    assert "casual and registered together give y almost exactly" in told.stderr
+    assert "casual and registered give y almost exactly" in told.stderr
     assert "read: semicolons between cells" in told.stderr
 
 

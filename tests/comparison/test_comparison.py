@@ -206,7 +206,7 @@ def test_the_verdict_says_so_when_driftgp_loses():
 
 
 def test_the_verdict_claims_no_win_that_may_be_noise():
-    assert "are level" in verdict(1.0, 1.1, 0.2)
+    assert "may be chance" in verdict(1.0, 1.1, 0.2)
     assert "p = 0.200" in verdict(1.0, 1.1, 0.2)
 
 

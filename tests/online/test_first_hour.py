@@ -233,7 +233,7 @@ def test_everything_says_what_it_is():
     assert repr(online).endswith("2 inputs, 398 rows until the model is chosen>")
     assert repr(fleet) == "<Fleet of 1 key: the default, medium effort>"
     assert repr(Fleet(Standardize(AGP()))) == "<Fleet of 0 keys: Standardize(AGP)>"
-    assert repr(online.predict(X[2])).startswith("<Forecast of 1 row: mean (95 % interval) 3")
+    assert repr(online.predict(X[2])).startswith("<Forecast of 1 row: mean (95% interval) 3")
 
 
 def test_the_version_is_there_and_the_module_runs():

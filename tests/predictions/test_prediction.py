@@ -83,15 +83,15 @@ def test_refuses_a_quantile_in_percent():
 
 def test_the_numbers_are_shown():
     assert repr(PREDICTION) == (
-        "<Gaussian of 3 rows: mean (95 % interval) 0.3 (-0.09199 to 0.692), -2 (-7.88 to 3.88), 50 (49.98 to 50.02)>"
+        "<Gaussian of 3 rows: mean (95% interval) 0.3 (-0.09199 to 0.692), -2 (-7.88 to 3.88), 50 (49.98 to 50.02)>"
     )
     ones = np.ones((4, 2))
     row = "[1, 1] ([-0.96, -0.96] to [2.96, 2.96])"
     assert repr(Gaussian(ones, ones, ones)) == (
-        f"<Gaussian of 4 rows × 2 outputs: mean (95 % interval) {row}, {row}, {row}, …>"
+        f"<Gaussian of 4 rows × 2 outputs: mean (95% interval) {row}, {row}, {row}, …>"
     )
     alone = Gaussian(np.array(1.0), np.array(4.0), np.array(1.0))
-    assert repr(alone) == "<Gaussian of 1 row: mean (95 % interval) 1 (-2.92 to 4.92)>"
+    assert repr(alone) == "<Gaussian of 1 row: mean (95% interval) 1 (-2.92 to 4.92)>"
 
 
 def test_importing_predictions_brings_neither_jax_nor_scipy_stats():

@@ -430,7 +430,7 @@ def test_predictions_go_back_into_a_frame_with_the_index_of_the_rows():
     assert prediction.rows(slice(3, 6)).to_frame().index.equals(TABLE.index[3:6])
     out = stream.predict(polars(TABLE)).to_frame(level=[0.5, 0.9])
     assert isinstance(out, pl.DataFrame)
-    assert out.columns == ["mean", "std", "low 50 %", "high 50 %", "low 90 %", "high 90 %"]
+    assert out.columns == ["mean", "std", "low-50", "high-50", "low-90", "high-90"]
     assert isinstance(stream.predict(TABLE.iloc[0]).to_frame(library="polars"), pl.DataFrame)
 
 

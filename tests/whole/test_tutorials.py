@@ -72,7 +72,7 @@ def test_the_shops_of_a_file_get_their_orders(tmp_path):
             lines.append(f"{day.date()},{shop},{sold if number < 70 else ''},{promotion}")
     (tmp_path / "shops.csv").write_text("\n".join(lines) + "\n")
     (command,) = commands("tutorials/shop.md")
-    assert "What past forecasts were worth" in typed(command, tmp_path)
+    assert "Errors of past forecasts" in typed(command, tmp_path)
     orders = pd.read_csv(tmp_path / "orders.csv")
     assert list(orders.columns) == ["shop", "day", "mean", "low-50", "high-50", "low-95", "high-95"]
     assert len(orders) == 28

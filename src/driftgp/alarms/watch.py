@@ -105,7 +105,7 @@ class Alarms:
         Args:
             z: the normal score of the target, `prediction.to_normal(y)`; NaN if there is none.
             x: the row's inputs.
-            width: the forecast's standard deviation, or the width of its interval. With it, a change is heard also
+            width: the forecast's standard deviation, or the width of its interval. With it, a change is found also
                 where the model has widened its forecasts at once.
         """
         row, track, z = self.rows, self._tracks[self.rows % self.horizon], float(z)

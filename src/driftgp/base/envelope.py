@@ -35,7 +35,7 @@ def affordable(what: str, size: int, length: int) -> None:
 
 
 def packed_numbers(data: bytes, level: int = 6) -> bytes:
-    """Compressed numbers; as they are where a reader would not believe that so few bytes hold so many."""
+    """Compressed numbers; not compressed where a reader would refuse the ratio of their sizes."""
     small = zlib.compress(data, level)
     return small if len(data) <= _TIMES * len(small) + _NUMBERS else zlib.compress(data, 0)
 
@@ -60,7 +60,7 @@ def packed_header(header: Any, rest: int, level: int = 6) -> bytes:
 
 
 def unpacked_header(block: bytes | memoryview, length: int) -> Any:
-    """What `packed_header` was given, out of a file of so many bytes.
+    """What `packed_header` was given, out of a file of this number of bytes.
 
     >>> unpacked_header(packed_header({"row": 17}, 0), 25)
     {'row': 17}

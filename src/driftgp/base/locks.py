@@ -1,8 +1,8 @@
 """One writer per file, and one thread at a time per stream.
 
-The lock of a file is the operating system's own, on a small file beside the one that is written: a second process is
-refused, and told who the first one is. It ends with its process, however that ends, so a lock file that was left behind
-by a killed process holds nobody up.
+The lock of a file is the operating system's own, on a small file beside the one that is written. A second process is
+refused, with the number of the first one in the message. It ends with its process, however that ends, so a lock file
+that was left behind by a killed process holds nobody up.
 """
 
 import os

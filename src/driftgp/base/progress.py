@@ -34,7 +34,7 @@ class Progress:
             self._width = len(line)
 
     def line(self, seconds: float) -> str:
-        """What is shown after so many seconds."""
+        """The line that is shown after this number of seconds."""
         share = self.done / max(self.total, 1)
         left = f", about {seconds * (1.0 / share - 1.0):.0f} s left" if 0.0 < share < 1.0 else ""
         return f"{self.done} of {self.total} {self.what}, {share:.0%}, {seconds:.0f} s{left}"

@@ -47,7 +47,7 @@ COLUMNS = (
     Column("chance", "p", "{:>}"),
     Column("mae", "MAE", figure),
     Column("crps", "CRPS", figure),
-    Column("coverage", "in 95 %", "{:.1%}"),
+    Column("coverage", "in 95%", "{:.1%}"),
     Column("microseconds", "µs/row", "{:.0f}"),
 )
 
@@ -177,18 +177,18 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
         COLUMNS,
         [line._asdict() | {"chance": _chance(line.p)} for line in found.lines],
         title=f"{target}, {ahead} ahead: {found.rows} rows, {len(found.inputs)} inputs, {effort} effort",
-        caption="p: probability of such a difference from driftgp by chance, small if it is real\n"
+        caption="p: how likely chance alone makes a difference from driftgp as large\n"
         f"µs/row: CPU time to predict and learn; Ridge and LightGBM refitted every {refit} rows",
     )
     shown = [method for method in ("driftgp", "base") if method in found.by_decile]
     console.print_notes(
-        (f"{method} {name.lower()}", f"95 % intervals hold {text}")
+        (f"{method} {name.lower()}", f"95% intervals: {text}")
         for method in shown
         for name, text in given_the_row(found.by_hour.get(method), found.by_decile[method])
     )
     for method, reason in found.left_out.items():
         console.remark(f"left out: {method} ({reason})")
-    print(found.verdict)
+    console.print_notes([("", found.verdict)])
 
 
 def _chance(p: float) -> str | None:

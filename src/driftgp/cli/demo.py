@@ -22,7 +22,7 @@ BIKES = (
     Column("rmse", "RMSE", "{:.1f}"),
     Column("mae", "MAE", "{:.1f}"),
     Column("crps", "CRPS", "{:.1f}"),
-    Column("coverage", "95 % coverage", "{:.1%}"),
+    Column("coverage", "95% coverage", "{:.1%}"),
     Column("microseconds", "µs/row", "{:.0f}"),
 )
 

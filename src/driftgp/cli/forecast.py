@@ -68,7 +68,11 @@ def forecast(
     ] = "0.95",
     backtest: Annotated[
         int | None,
-        typer.Option(min=1, help="Compare with other methods from so many origins of the past.", rich_help_panel=MODEL),
+        typer.Option(
+            min=1,
+            help="Number of past moments from which forecasts are compared with those of other methods.",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
     malformed: Malformed = None,
     time_format: TimeFormat = None,
@@ -84,7 +88,7 @@ def forecast(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Go on from this file if it is there, taking new rows only, and keep it up to date.",
+            help="Resume from this file if it is there, with new rows only, and keep it up to date.",
             callback=in_a_folder,
             rich_help_panel=FILES,
         ),
@@ -167,7 +171,7 @@ def _print(answer: Answer, lines: list[dict[str, Any]], levels: list[float], *, 
         console.print_table(
             SCORES,
             leads_of(scores),
-            title="What past forecasts were worth",
+            title="Errors of past forecasts",
             caption="naive: the seasonal naive forecast",
         )
     else:
@@ -186,7 +190,7 @@ LINE = (
     Column("method", "method"),
     Column("mae", "MAE", figure),
     Column("ratio", "of driftgp's", "{:.3f}"),
-    Column("coverage", "95 % coverage", "{:.1%}"),
+    Column("coverage", "95% coverage", "{:.1%}"),
     Column("chance", "p"),
     Column("seconds", "s/origin", "{:.3g}"),
 )
@@ -201,7 +205,7 @@ def _print_backtest(found: Backtest) -> None:
         LINE,
         [line._asdict() | {"chance": chance[line.method]} for line in found.lines],
         title=f"Backtest: {found.origins} origins, {found.steps} steps from each",
-        caption="p: how often chance alone makes the errors differ so much from driftgp's",
+        caption="p: how likely chance alone makes a difference from driftgp as large",
     )
     console.print_table(
         [Column("lead", "steps ahead"), *(Column(line.method, line.method, figure) for line in found.lines)],
@@ -211,4 +215,4 @@ def _print_backtest(found: Backtest) -> None:
     )
     for method, reason in found.left_out.items():
         console.remark(f"left out: {method} ({reason})")
-    print(found.verdict)
+    console.print_notes([("", found.verdict)])

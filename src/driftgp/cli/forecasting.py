@@ -1,4 +1,4 @@
-"""From a file to forecasts of its next rows: reading, new rows only where there is a checkpoint, and what is told."""
+"""From a file to forecasts of its next rows: reading, new rows only where there is a checkpoint, and the summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from driftgp.runs.settings import SECONDS, Settings, settings_from
 _DAY = 86400.0
 FEW = 20  # judged forecasts of a series, on which its record says little
 _NAMED_KEY = re.compile(r"say key='(.+)'")
-_SAME_TIME = "of the same time as the row before"
+_SAME_TIME = "the same time as the row before"
 
 
 def reading(given: Mapping[str, Any], file: str) -> Settings:
@@ -97,7 +97,7 @@ class Answer:
 
     def caption(self, levels: list[float]) -> str:
         """What stands below the forecast."""
-        return f"ends of the {' and '.join(f'{100 * level:g} %' for level in levels)} interval"
+        return f"ends of the {' and '.join(f'{100 * level:g}%' for level in levels)} interval"
 
     @property
     def scores(self) -> Record:
@@ -110,12 +110,16 @@ class Answer:
         found = []
         if isinstance(self.fan, Fan):
             total, least, most = self.fan.total(level)
-            ends = f"{figure(least)} to {figure(most)} ({100 * level:g} % interval)"
+            ends = f"{figure(least)} to {figure(most)} ({100 * level:g}% interval)"
             found.append(("Sum", f"of all steps: {figure(total)}, {ends}"))
         if count:
-            judged = f"{count} forecasts, each made before its row was known; inside: the share in their 95 % interval"
+            judged = f"{count} forecasts, each made before its row was known; inside: the share in their 95% interval"
             found.append(("Past", judged))
-        found.append(("Rows", f"{self.forecaster.rows}{f' of {len(keys)} series' if keys else ''}"))
+        steps, read = self.forecaster.rows, len(history(self.whole, self.target))
+        missing = (
+            f": {read} in the table, {steps - read} missing between them" if read < steps and not self.resumed else ""
+        )
+        found.append(("Rows", f"{steps}{f' of {len(keys)} series' if keys else ''}{missing}"))
         return [*found, *([("Seasons", words.removeprefix("seasons: "))] if words else [])]
 
     @property

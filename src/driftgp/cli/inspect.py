@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from driftgp.fleet import Fleet
+    from driftgp.forecasting import Forecaster
     from driftgp.models.model import State
     from driftgp.online import Online
     from driftgp.runs import Saved
+    from driftgp.stream.settings import Settings
 
 Note = tuple[str, str]
 INPUTS_SHOWN = 8
@@ -31,13 +33,14 @@ _NEAR = 0.7  # evidence of a change from which on it is worth a look: an alarm c
 
 def inspect(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="File that run --checkpoint, Online.save or Fleet.save wrote.")
+        Path,
+        typer.Argument(metavar="FILE", help="File of --checkpoint, or of save of Online, Fleet or Forecaster."),
     ],
     key: Annotated[str | None, typer.Option(help="Key of the series to show.", show_default="most alarms")] = None,
     plot: Picture = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Show what a saved run, stream or fleet is, what it has learned, its errors, and what to look at."""
+    """Show what a saved run, stream, fleet or forecaster is, what it has learned, its errors, and what to look at."""
     from driftgp.base.files import read_whole
 
     data = read_whole(file)
@@ -82,6 +85,7 @@ class Page:
 
 
 def _page(data: bytes, key: str | None) -> Page:
+    from driftgp import Forecaster
     from driftgp.fleet import Fleet
     from driftgp.runs import read_checkpoint
     from driftgp.stream import store
@@ -89,6 +93,8 @@ def _page(data: bytes, key: str | None) -> Page:
     kind = store.kind_of(data)
     if kind == "run":
         return _of_run(read_checkpoint(data), key)
+    if kind == "forecaster":
+        return _of_forecaster(Forecaster.from_bytes(data), key)
     if kind == "fleet":
         return _of_fleet(Fleet.from_bytes(data), key)
     return _of_stream(data)
@@ -206,11 +212,15 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
     page.facts |= about | learned | ({"members": members} if members else {})
     page.add("What it has learned", *_of_members(members, about))
     if learned.get("calibration"):
-        factors = ", ".join(f"{factor:.2f} ({level})" for level, factor in learned["calibration"].items())
+        levels = learned["calibration"].items()
+        factors = ", ".join(f"{factor:.2f} ({level.replace(' %', '%')})" for level, factor in levels)
         page.add("What it has learned", ("Intervals", f"the model's own widths, times {factors}"))
     wild = {name: count for name, count in about.get("limited", {}).items() if count}
     if wild:
-        page.add("What to look at", ("Inputs", f"values far outside those before were limited: {_counts(wild)}"))
+        page.add(
+            "What to look at",
+            ("Inputs", f"values far outside those before were limited in these numbers of rows: {_counts(wild)}"),
+        )
     for gap in learned.get("gaps", []):
         gap["input"] = names[gap["input"]]
     gaps = [gap for gap in learned.get("gaps", []) if gap["rows"] > _first_rows_without(gap["input"])]
@@ -252,8 +262,8 @@ def _of_members(members: list[dict[str, Any]], about: dict[str, Any]) -> Iterato
 
 _SMALL = 0.01  # share of the forecast of a member that is not shown by itself
 _MEMBERS = {
-    "AGP": "a Gaussian process that moves its points (AGP)",
-    "Anchored": "a regression on fixed points (Anchored)",
+    "AGP": "a Gaussian process on points that move (AGP)",
+    "Anchored": "a regression on {points} points (Anchored)",
     "Lagged": "a linear regression (Lagged)",
     "Persistence": "the last value (Persistence)",
 }
@@ -262,7 +272,7 @@ _MEMBERS = {
 def _model_name(about: dict[str, Any]) -> str:
     model = about.get("model", "model")
     name = str(model.get("is", "model")) if isinstance(model, dict) else str(model)
-    return _MEMBERS.get(name, name)
+    return _MEMBERS.get(name, name).format(points=about.get("points", "fixed"))
 
 
 def _memory(about: dict[str, Any]) -> str:
@@ -314,15 +324,16 @@ def _of_stream(data: bytes) -> Page:
     page = Page("a stream, saved by Online.save")
     with suppress(ValueError):  # what was saved beside a model and its state
         page.facts["extra"] = peek(data)["extra"]
-    page.add("What it is", ("Model", online.model.outline))
-    page.add("What it is", ("Inputs", ", ".join(online.inputs[:INPUTS_SHOWN]) + (" …" * (len(online.inputs) > 8))))
+    page.add("What it is", *_of_settings(online.settings), ("Model", online.model.outline))
+    more = f", {len(online.inputs) - INPUTS_SHOWN} more" if len(online.inputs) > INPUTS_SHOWN else ""
+    page.add("What it is", ("Inputs", ", ".join(map(str, online.inputs[:INPUTS_SHOWN])) + more))
     _learned(page, online.state, list(online.inputs))
     return page
 
 
 def _of_fleet(fleet: Fleet, asked: str | None) -> Page:
     keys = fleet.keys
-    page = Page(f"a fleet of {len(keys)} keys")
+    page = Page(f"a fleet of {len(keys)} keys, saved by Fleet.save")
     page.facts |= {"keys": len(keys), "bytes": fleet.nbytes}
     if not keys:
         return page
@@ -330,9 +341,50 @@ def _of_fleet(fleet: Fleet, asked: str | None) -> Page:
     if key is None:
         raise ValueError(f"key must be one of {', '.join(map(repr, keys[:20]))}; got {asked!r}")
     online: Online = fleet[key]
-    page.add("What it is", ("Memory", f"{fleet.nbytes / 1e6:.1f} MB"), ("Key", f"{key!r} (--key for another)"))
+    page.add("What it is", *_of_settings(online.settings), ("Memory", f"{fleet.nbytes / 1e6:.1f} MB"))
+    page.add("What it is", ("Key", f"this page is on {key!r} (--key for another)"))
     page.facts["key"] = key
     _learned(page, online.state, list(online.inputs))
+    return page
+
+
+def _of_settings(settings: Settings) -> Iterator[Note]:
+    """What a stream forecasts."""
+    ahead = "one row" if settings.horizon == 1 else f"{settings.horizon} rows"
+    yield "Target", f"{settings.target or 'y'}, {ahead} ahead"
+    if settings.key is not None:
+        yield "Series", f"one for each {settings.key}"
+    if settings.time is not None:
+        yield "Time", settings.time
+
+
+def _of_forecaster(forecaster: Forecaster, asked: str | None) -> Page:
+    keys, settings = forecaster.keys, forecaster.settings
+    key = next((name for name in keys if str(name) == asked), None)
+    if asked is not None and key is None:
+        raise ValueError(f"key must be one of {', '.join(map(repr, keys[:20])) or 'none'}; got {asked!r}")
+    page = Page(f"forecasts of the next {forecaster.horizon} steps, from {forecaster.rows} rows")
+    page.facts |= {"horizon": forecaster.horizon, "rows_read": forecaster.rows, "series": max(len(keys), 1)}
+    page.add("What it is", ("Target", settings.target or "y"))
+    if keys:
+        shown = f"on {key!r}" if key is not None else "on all of them (--key for one)"
+        page.add("What it is", ("Series", f"{len(keys)}, one for each {settings.key or 'key'}; this page is {shown}"))
+    if settings.known:
+        page.add("What it is", ("Known", f"ahead of time: {', '.join(settings.known)}"))
+    words = forecaster.words(key)
+    if words:
+        page.add("What it has learned", ("Seasons", words.removeprefix("seasons: ")))
+    worth = forecaster.scores(key)
+    if worth.forecasts:
+        whole = worth.over(slice(None))
+        error, naive, inside = (float(part[0]) for part in (whole.error, whole.naive, whole.inside))
+        page.facts |= {"forecasts": worth.forecasts, "mae": error, "mae_naive": naive, "coverage": inside}
+        judged = f"MAE {figure(error)}; on the same rows: seasonal naive {figure(naive)}"
+        page.add("How it does", ("Forecasts", f"{worth.forecasts}, each made before its row was known"))
+        page.add("How it does", ("Error", judged))
+        page.add("How it does", ("Intervals", f"{inside:.1%} of the targets lie in their 95% interval"))
+    else:
+        page.add("How it does", ("Forecasts", "none could be judged: there are too few rows"))
     return page
 
 

@@ -115,7 +115,7 @@ Lags = Annotated[
     str | None,
     typer.Option(
         help="Past targets as inputs: how many, or how many steps back, such as 1,2,24.",
-        show_default="chosen by the first rows",
+        show_default="chosen from the first rows",
         rich_help_panel=INPUTS,
     ),
 ]
@@ -123,7 +123,7 @@ Calendar = Annotated[
     str | None,
     typer.Option(
         help="Cycles as inputs: day, week, year or none; without a value: day,week.",
-        show_default="chosen by the first rows",
+        show_default="chosen from the times",
         rich_help_panel=INPUTS,
     ),
 ]
@@ -166,7 +166,7 @@ Time = Annotated[
     ),
 ]
 Season = Annotated[
-    int | None, typer.Option(min=1, help="Rows in a season.", show_default="by the times", rich_help_panel=TIME)
+    int | None, typer.Option(min=1, help="Rows in a season.", show_default="from the times", rich_help_panel=TIME)
 ]
 Horizon = Annotated[
     int | None,

@@ -102,7 +102,7 @@ def run(
         str | None,
         typer.Option(
             help="Time (7d, 36h) or number of rows after which a row counts half.",
-            show_default="by --window",
+            show_default="from --window",
             rich_help_panel=NAMED,
         ),
     ] = None,
@@ -182,7 +182,7 @@ def run(
 ) -> None:
     """Predict each row of a table before learning from it: predictions, intervals, a summary, a picture.
 
-    The default model is the one that driftgp recommends for a series by its first rows.
+    Without --model, the first rows of each series choose its model.
     """
     chosen = {name: value for name, value in locals().items() if name not in _NO_SETTINGS and value is not None}
     from driftgp.base.locks import locked

@@ -9,7 +9,7 @@ from driftgp.cli.console import Column
 COLUMNS = (
     Column("method", "method"),
     Column("mse", "MSE", "{:.4f}"),
-    Column("coverage", "95 % coverage", "{:.1%}"),
+    Column("coverage", "95% coverage", "{:.1%}"),
     Column("nlpd", "NLPD", "{:.3f}"),
     Column("us_per_step", "µs/step", "{:.0f}"),
     Column("us_per_call", "µs/call", "{:.0f}"),

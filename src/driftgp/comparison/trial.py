@@ -49,7 +49,7 @@ class Trial:
 
 
 class Forecasts(NamedTuple):
-    """What a method said of every row from the first scored one on."""
+    """The forecasts of a method for every row from the first scored one on."""
 
     mean: np.ndarray  # N − warmup
     law: Prediction | None = None  # the distributions, where the method has them

@@ -21,8 +21,7 @@ def verdict(measure: str, ours: float, method: str, best: float, p: float) -> st
         return f"driftgp {place} on these rows: {figures} for {method}; there are too few rows for a test."
     if not p < LEVEL:
         return (
-            f"driftgp and {method}, the best of the others, are level on these rows: {figures}, "
-            f"a difference that may be noise ({chance})."
+            f"The difference between driftgp and {method}, the best of the others, may be chance: {figures} ({chance})."
         )
     if ours < best:
         return (

@@ -11,10 +11,11 @@ from driftgp.kernels import Kernel
 class Summary(dict[str, Any]):
     """Numbers by name, ready for JSON; printed as a table.
 
-    `members` has one entry for each member of a bank: its `weight` in the mixture, its `memory` in samples (one number,
-    or one for each voice) and the `relevance` of each input, as a share of the largest. `calibration` has the factor by
-    which each interval is wider than the model's own. `gaps` has an entry for each input that was missing at times: its
-    number, in how many rows, in which share of late, and the factor by which the model's own intervals were wider.
+    `members` has one entry for each member of a bank: its `weight` in the mixture, its `memory` in samples, and the
+    `relevance` of each input as a share of the largest. A member with several voices has a memory for each.
+    `calibration` has the factor by which each interval is wider than the model's own. `gaps` has an entry for each
+    input that was missing at times: its number, the number of rows, the recent share of rows, and the factor by which
+    the model's own intervals were wider.
     """
 
     def __str__(self) -> str:
@@ -28,7 +29,7 @@ class Summary(dict[str, Any]):
             factors = ", ".join(f"{level} × {factor:.2f}" for level, factor in self["calibration"].items())
             lines.append(f"intervals against the model's own: {factors}")
         lines += [
-            f"input {gap['input']} was missing in {gap['rows']} rows, {100.0 * gap['share']:.0f} % of late: "
+            f"input {gap['input']} was missing in {gap['rows']} rows, {100.0 * gap['share']:.0f} % of recent rows: "
             f"intervals × {gap['wider']:.2f} there"
             for gap in self.get("gaps", [])
         ]

@@ -115,10 +115,10 @@ def bike_sharing_stream(
 ) -> Stream:
     """The number of bikes hired in an hour from its weather and calendar, in the order of time.
 
-    With `missing="rows"` every hour has a row, and an absent one the target NaN: hour, weekday, month and
-    year are those of the clock, and the other inputs the last ones seen, which is what a service would
-    know. With `missing="elapsed"` only recorded hours have rows, and `elapsed` is the hours since the row
-    before. Without `data` it is the file that comes with the package.
+    With `missing="rows"` every hour has a row, and the target of an absent hour is NaN. Its hour, weekday, month and
+    year are those of the clock. Its other inputs are the last ones seen, which is what a service would know. With
+    `missing="elapsed"` only recorded hours have rows, and `elapsed` is the hours since the row before. Without `data`
+    it is the file that comes with the package.
     """
     if missing not in ("rows", "elapsed"):
         raise ValueError(f"missing is {missing!r}: choose 'rows' (NaN targets) or 'elapsed' (times between rows)")

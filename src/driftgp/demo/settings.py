@@ -17,9 +17,9 @@ def printed() -> dict[str, Any]:
 def published() -> dict[str, Any]:
     """What the authors' notebook does: other numbers than the text's, and what the text leaves out.
 
-    λ = 0.98, one Adam optimiser for warm-up and stream, r_th = 0.01, a jitter that is the same at every scale,
-    relevance by the rows of the Cholesky factor, and another rule than Algorithm 1 for when fast-AGP admits and drops a
-    point.
+    λ = 0.98, r_th = 0.01, one Adam optimiser for warm-up and stream, and a jitter that is the same at every scale.
+    Relevance follows the rows of the Cholesky factor. fast-AGP admits and drops points by another rule than Algorithm
+    1.
     """
     sizes = {name: value for name, value in printed().items() if name != "attenuation"}
     return sizes | {

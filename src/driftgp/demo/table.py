@@ -49,7 +49,7 @@ def steps(methods: Sequence[Method], streams: Sequence[Stream]) -> int:
 
 
 def compare(methods: Sequence[Method], streams: Sequence[Stream], report: Report) -> dict[str, Result]:
-    """Run every method on every stream; `report` is told what is being done, each time that something was done."""
+    """Run every method on every stream; `report` is called after each, with its name."""
     return {method.name: _result(method, streams, report) for method in methods}
 
 

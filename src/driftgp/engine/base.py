@@ -42,9 +42,9 @@ class Engine(Protocol):
         With `X_next` each row is learned from first, and then the row of X_next is predicted. Returns one forecast per
         row. A step happens or does not: an interrupt leaves each state after some whole number of its rows.
 
-        A row is learned from together with the forecast that was issued for it. Where that is not the one of the row
-        before, `known_at` says for each of the N rows where it is: i for the forecast of an earlier row i here, N + i
-        for `issued[i]`, −1 where there is none and the state's own forecast is taken.
+        A row is learned from together with the forecast that was issued for it. Where that is not the forecast of the
+        row before, `known_at` says for each row where it is: i for an earlier row i, N + i for `issued[i]`. −1 takes
+        the state's own forecast.
         """
 
     def single(self, record: np.ndarray) -> "Single":

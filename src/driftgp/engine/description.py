@@ -29,7 +29,7 @@ class Unknown(ValueError):
 
 
 class Part(NamedTuple):
-    """What C++ is told of one class."""
+    """What C++ has to know of one class."""
 
     kind: int
     settings: Callable[[Any], Iterable[Any]]  # numbers, flags, None for 0, and arrays with their count before them

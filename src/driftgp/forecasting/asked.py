@@ -1,4 +1,4 @@
-"""What a forecaster is told, checked once, and kept in its file."""
+"""The settings of a forecaster, checked once, and kept in its file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields

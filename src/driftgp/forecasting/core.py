@@ -1,9 +1,9 @@
 """What has been learned from the rows of one series, and the forecasts of its next steps.
 
-A row goes through these steps. Its target judges the forecasts that the last H origins issued for it: their errors
-teach the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads; then each lead
-of each regression learns from its own label (`regression`), the smoothers and the effects of known columns follow
-(`smoothers`, `effects`), and the forecasts of the next H rows are issued. Of a forecast the part of known columns is
+A row goes through these steps. Its target judges the forecasts that the last H origins issued for it. Their errors
+teach the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads. Then each lead
+of each regression learns from its own label (`regression`). The smoothers and the effects of known columns follow
+(`smoothers`, `effects`). Last, the forecasts of the next H rows are issued. Of a forecast the part of known columns is
 left open until their values are known: the coefficients wait with the forecast, so that no row needs the future.
 
 Between the leads, the correlation R of the normal scores of one origin's forecasts is followed,
@@ -210,7 +210,7 @@ class Core(Part):
         return int(slots[0]) * self.groups // self.seasons.lengths[0] if len(slots) else 0
 
     def _groups(self) -> np.ndarray:
-        """Slots of the rows after the last that errors are told apart by, H."""
+        """Slots by which the errors of the rows after the last are kept, H."""
         if not len(self.ahead):
             return np.zeros(self.settings.horizon, np.int64)
         return self.ahead[0] * self.groups // self.seasons.lengths[0]

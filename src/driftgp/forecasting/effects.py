@@ -67,7 +67,7 @@ class Effects(Part):
         """Start without rows.
 
         Args:
-            slots: number of slots of each season that is told apart.
+            slots: number of slots of each season.
             yearly: whether the phase of the year counts.
             columns: K, of x.
         """

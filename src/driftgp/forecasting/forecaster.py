@@ -11,7 +11,6 @@ import numpy as np
 
 from driftgp.base import checks, frames
 from driftgp.base.files import read_whole, write_atomically
-from driftgp.base.frames import Table
 from driftgp.base.locks import turns
 from driftgp.defaults import Effort, Support
 from driftgp.forecasting import stored
@@ -23,7 +22,7 @@ from driftgp.forecasting.placed import Placed, Repeated, Steps, instants, shown
 from driftgp.forecasting.reading import Reader, Rows
 from driftgp.forecasting.record import Record, record_of
 from driftgp.forecasting.tables import About
-from driftgp.stream.keys import Key, codes
+from driftgp.stream.keys import Key, codes, key_column
 from driftgp.stream.plan import listed
 
 SHOWN, LEAST = 4, 30  # horizons of the past in a picture, and rows; a season too
@@ -113,15 +112,11 @@ class Forecaster:
         self._outspoken = True  # whether rows that were left out are warned of; once
         self.lock = turns(self)
 
-    def __repr__(self) -> str:
-        count = len(self._series)
-        return f"<Forecaster of {count} series, up to {self.horizon} steps ahead, {self.settings.effort} effort>"
-
     # ---- what it holds -----------------------------------------------------------------------------------------------
 
     @property
     def settings(self) -> Asked:
-        """What it was told."""
+        """The settings it was made with."""
         return self._settings
 
     @property
@@ -185,13 +180,12 @@ class Forecaster:
         The call happens or does not: where it is refused or interrupted, none of its rows has been taken in.
 
         Args:
-            rows: a frame, dicts, or one dict with target, time, key and all columns; or targets alone: an array, one
-                number, or a series, which brings its times with its index. NaN stands for a missing target.
+            rows: a frame, dicts, or one dict with target, time, key and all columns. Or targets alone: an array, one
+                number, or a series, whose index has its times. NaN stands for a missing target.
             times: of targets that come alone: datetimes, NumPy's, or numbers.
-            known: columns that are known ahead, of these rows, beside targets that come alone: a frame, which is
-            read by
-                its names and its index, or an array N×K.
-            past: columns that are known up to now, likewise.
+            known: for targets that come alone, the columns of these rows that are known ahead: an array N×K, or a
+                frame that is read by its names and its index.
+            past: for targets that come alone, the columns that are known up to now, in the same form.
         """
         with self.lock:
             said: list[str] = []
@@ -247,9 +241,8 @@ class Forecaster:
 
         Args:
             h: steps, at most the horizon; by default the horizon, or as many as `future` has.
-            future: the known columns of these steps: a frame, which is read by names, times and keys, whatever the
-            order
-                of its rows, or an array h×K where rows came as arrays.
+            future: the known columns of these steps. A frame is read by names, times and keys, in any order of its
+                rows. It is an array h×K where rows came as arrays.
             keys: some of the keys; by default all of them.
         """
         with self.lock:
@@ -379,6 +372,10 @@ class Forecaster:
             vars(other).update(_reader=self._reader, _series=dict(self._series), _outspoken=self._outspoken)
             return other
 
+    def __repr__(self) -> str:
+        series = f" of {len(self.keys)} series" if self.keys else ""
+        return f"<Forecaster of the next {self.horizon} steps: {self.rows} rows{series}>"
+
     def __copy__(self) -> "Forecaster":
         return self.copy()
 
@@ -429,7 +426,7 @@ class Forecaster:
 
 
 class TooShort(ValueError):
-    """A series has too few rows for a forecast of so many steps."""
+    """A series has too few rows for a forecast of this length."""
 
 
 def _explained(error: Repeated, rows: Any, reader: Reader) -> ValueError:
@@ -437,28 +434,10 @@ def _explained(error: Repeated, rows: Any, reader: Reader) -> ValueError:
     names, table = reader.names, frames.table(rows)
     if table is None or names is None or names.key is not None:
         return error
-    found = telling(table, names.time, {names.target, names.time})
+    times = table.beside if names.time is None else table.columns[names.time]
+    if times is None:
+        return error
+    found = key_column(table.columns, np.asarray(times.values, np.float64), {names.target, names.time})
     if found is None:
         return error
     return ValueError(f"{str(error).removesuffix(error.remedy)}{found!r} tells them apart: say key={found!r}")
-
-
-def telling(table: Table, time: str | None, beside: set[str | None]) -> str | None:
-    """The column of text or whole numbers whose values tell rows of the same time apart, the one with the fewest."""
-    times = table.beside if time is None else table.columns[time]
-    if times is None:
-        return None
-    at, best = np.asarray(times.values, np.float64), None
-    for name, column in table.columns.items():
-        values = column.values
-        if name in beside or column.kind not in ("text", "numbers"):
-            continue
-        if column.kind == "numbers" and not np.all(values == np.round(values)):
-            continue
-        different, which = np.unique(
-            np.array(values, "U" if column.kind == "text" else np.float64), return_inverse=True
-        )
-        pairs = len(np.unique(np.stack([at, which.astype(np.float64)]), axis=1).T)
-        if 1 < len(different) <= len(at) // 2 and pairs == len(at) and (best is None or len(different) < best[0]):
-            best = len(different), name
-    return None if best is None else best[1]

@@ -15,8 +15,8 @@ def moved(
 ) -> Units | None:
     """Units in which values are what was expected of them, or None where there are none.
 
-    With f the values, or their roots, and g what was expected of them, three changes are tried: of the level,
-    f = g + δ; of the unit, f = b g; and back to the units of before. The one with the greatest likelihood
+    Let f be the values, or their roots, and g their expected values. Three changes are tried: of the level, f = g + δ;
+    of the unit, f = b g; and back to the earlier units. The one with the greatest likelihood
 
         Σ −½ (error / (b · usual))² − log b,    b = scale / scale before,
 

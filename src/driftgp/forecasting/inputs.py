@@ -17,7 +17,7 @@ WAVES = 128  # of the small inputs
 
 
 class Inputs(Part):
-    """Which they are, for seasons of so many rows."""
+    """Which they are, for seasons of these lengths in rows."""
 
     def __init__(self, lengths: tuple[int, ...], past: int, yearly: bool, waves: int) -> None:
         """Choose the inputs.

@@ -1,7 +1,7 @@
 """Weights of members by the errors of the forecasts that they issued.
 
-Leads are told apart in blocks whose lengths grow: 1, 2–3, 4–6, 7–12, 13–24, 25–48, … In each block, S is the mean of
-e eᵀ over recent targets, with e the errors of the J members. The weights minimise
+Leads form blocks whose lengths grow: 1, 2–3, 4–6, 7–12, 13–24, 25–48, … In each block, S is the mean of e eᵀ over
+recent targets, with e the errors of the J members. The weights minimise
 
     wᵀ S w + κ τ |w − p|²     with w ≥ 0 and Σ w = 1,
 

@@ -36,7 +36,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def none(cls, columns: int) -> "Steps":
-        """No steps, of so many columns."""
+        """No steps, with this number of columns."""
         return cls(np.zeros(0), np.zeros(0), np.zeros((0, columns)))
 
     def then(self, other: "Steps") -> "Steps":
@@ -198,14 +198,14 @@ class Placed(NamedTuple):
             said.append(
                 f"{name}{_counted(int((~new).sum()), 'row')} left out, the first of "
                 f"{shown(rows.wall[~new][0], reader)}: "
-                f"another row is of the same step of {grid}"
+                f"another row falls on the same step of {grid}"
             )
             rows, places = rows.some(new), places[new]
         gaps = np.diff(places, prepend=self.length - 1)
         if len(gaps) and gaps.max() > MOST_GAP:
             place = int(gaps.argmax())
             raise ValueError(
-                f"{name}times must not leave more than {MOST_GAP} rows out; {shown(rows.wall[place], reader)} is "
+                f"{name}at most {MOST_GAP} rows in succession may be missing; {shown(rows.wall[place], reader)} is "
                 f"{int(gaps[place])} steps of {grid} after the row before: correct it, or start anew there"
             )
         return self._filled(grid, reader, rows, places)

@@ -36,7 +36,7 @@ class Reach(Part):
 
         Args:
             horizon: H.
-            groups: slots that are told apart.
+            groups: number of slots.
         """
         nominal = nominal_reach(LEVELS)
         self.slower = constant(1.0 / (1.0 + np.arange(horizon) / SLOWER))

@@ -63,7 +63,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def none(cls, columns: int) -> "Rows":
-        """No rows, of so many columns."""
+        """No rows, with this number of columns."""
         return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, columns)))
 
 

@@ -68,8 +68,8 @@ def _spread(y: np.ndarray, lag: int) -> float:
 def lightgbm(rows: Rows) -> Said:
     """Gradient-boosted trees with their own settings: one model for all leads, its inputs those that people give them.
 
-    The inputs of a step are the lead, the last values and the mean of the last season at the origin, the values one
-    and two seasons before the step, how far it is in the day, the week and the year, and the known columns of the step.
+    The inputs of a step are the lead, the last values and the mean of the last season at the origin, and the values one
+    and two seasons before. Its place in the day, the week and the year, and its known columns, are inputs too.
     """
     import lightgbm as trees
 

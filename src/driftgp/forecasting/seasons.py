@@ -28,7 +28,7 @@ NEARLY = 0.9  # of the best r: the shortest season that has so much is taken
 
 @dataclass(frozen=True)
 class Seasons:
-    """Lengths in rows, the shortest first, and whether their slots are told by the clock."""
+    """Lengths in rows, the shortest first, and whether their slots follow the clock."""
 
     lengths: tuple[int, ...]
     step: float | None  # seconds between rows
@@ -61,7 +61,7 @@ class Seasons:
 
 
 def of_clock(step: float | None) -> Seasons:
-    """The seasons of rows so many seconds apart.
+    """The seasons of rows that are this number of seconds apart.
 
     >>> of_clock(3600.0).lengths, of_clock(86400.0).lengths, of_clock(2.63e6).lengths, of_clock(None).lengths
     ((24, 168), (7,), (12,), ())

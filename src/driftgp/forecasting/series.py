@@ -208,7 +208,7 @@ class Series(Part):
             if name not in ("kept", "kept_at"):
                 array[...] = _checked(name, arrays[name], array.shape)
         if series.rows < 0 or len(series.kept) > AGAIN[-1] or len(series.kept_at) not in (0, len(series.kept)):
-            raise ValueError("the forecaster is damaged: there cannot be so many rows")
+            raise ValueError("the forecaster is damaged: its number of rows is impossible")
         if series.core is not None:
             _check(series.core)
         return series
@@ -226,7 +226,7 @@ def _seasons(settings: Settings, lengths: np.ndarray | None, clock: np.ndarray |
     if lengths is None or clock is None or lengths.ndim != 1 or len(lengths) > MOST_SEASONS or clock.shape != (1,):
         raise ValueError("the forecaster is damaged: seasons are missing")
     if not np.all((lengths >= 2) & (lengths <= seasons.WEEK * seasons.LONGEST)):
-        raise ValueError("the forecaster is damaged: seasons cannot be so long")
+        raise ValueError("the forecaster is damaged: a season is too long")
     return Seasons(tuple(int(length) for length in lengths), settings.step, bool(clock[0]))
 
 

@@ -1,4 +1,4 @@
-"""What a series is told before its first row."""
+"""The settings of a series, known before its first row."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ MOST_STEPS = 2000  # of a horizon: memory grows by its square
 
 @dataclass(frozen=True)
 class Settings:
-    """What a series is told before its first row.
+    """The settings of a series, known before its first row.
 
     Args:
         horizon: H, the largest number of steps.

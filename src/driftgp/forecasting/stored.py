@@ -96,7 +96,7 @@ def _reader(chosen: Asked, tree: dict[str, Any]) -> Reader:
         raise ValueError("its target has no name")
     look = Look(*map(_text_or_none, tree["look"]))
     if look.place not in _PLACES or look.title is None:
-        raise ValueError("its rows looked like no rows")
+        raise ValueError("the place of its times is unknown")
     if look.zone is not None:
         zone_of(look.zone)
     blanks = tuple(str(name) for name in tree["blanks"])
@@ -110,9 +110,9 @@ def _placed(chosen: Asked, reader: Reader, held: dict[str, Any]) -> Placed:
     grid = None if held["grid"] is None else _grid(held["grid"])
     count, latest = held["count"], float(held["latest"])
     if type(count) is not int or not 0 <= count < _LATEST or abs(latest) > _LATEST:
-        raise ValueError(f"it says that it has {str(count)[:60]} rows, the last of {latest}")
+        raise ValueError(f"its number of rows is {str(count)[:60]}, and its last time {latest}")
     if (grid is None) != (last is None) or (last is None) != (held["learned"] is None):
-        raise ValueError("a series has a part of what belongs together")
+        raise ValueError("a series has only some of its parts")
     if last is not None and len(last.y) > min(count, max(KEPT, HORIZONS * chosen.horizon)):
         raise ValueError("a series has more rows than it keeps")
     categories = () if reader.plan is None or grid is None else reader.plan.checked_categories(held["categories"])
@@ -123,7 +123,7 @@ def _placed(chosen: Asked, reader: Reader, held: dict[str, Any]) -> Placed:
 
 
 def _arrays(stored: Any, parts: int, columns: int) -> list[np.ndarray]:
-    """Arrays of one length, the last of them with so many columns."""
+    """Arrays of one length, the last of them with this number of columns."""
     arrays = [np.asarray(array, np.float64) for array in stored]
     rows = len(arrays[0])
     if len(arrays) != parts or any(array.shape != (rows,) for array in arrays[:-1]):
@@ -131,7 +131,7 @@ def _arrays(stored: Any, parts: int, columns: int) -> list[np.ndarray]:
     if arrays[-1].shape != (rows, columns) or any(np.isinf(array).any() for array in arrays):
         raise ValueError("its rows have other columns than its settings, or numbers that are not finite")
     if any(np.any(np.abs(array) > _LATEST) for array in arrays[:2] if parts == 4):
-        raise ValueError("its times are none")
+        raise ValueError("its times are out of range")
     return arrays
 
 
@@ -147,7 +147,7 @@ def _grid(stored: Any) -> Grid:
     ):
         raise ValueError(f"the time between rows cannot be {str(step)[:60]}, or {str(months)[:60]} months")
     if len(days) != 7 or not any(days) or not all(type(flag) is bool for flag in (*days, dated, on_wall)):
-        raise ValueError("its days of the week are none")
+        raise ValueError("its days of the week are not seven flags")
     return Grid(float(first), float(step), months, tuple(days), dated, on_wall)
 
 

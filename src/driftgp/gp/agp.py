@@ -1,7 +1,7 @@
 """The Adaptive Sparse Gaussian Process (Gómez-Verdejo, Parrado-Hernández and Martínez-Ramón 2024).
 
-One model, three settings of `learn_every`: 1 is the paper's AGP (a gradient step per sample), 0 is its fast-AGP
-(hyperparameters stay as the warm-up left them), k a hybrid with a gradient step every k samples.
+One model has three settings of `learn_every`. 1 is the paper's AGP: a gradient step per sample. 0 is its fast-AGP:
+hyperparameters stay as the warm-up left them. k is a hybrid with a gradient step every k samples.
 """
 
 from dataclasses import KW_ONLY, InitVar, dataclass, field
@@ -59,9 +59,9 @@ class AGP(Windowed):
         absolute_jitter: added to Kuu as it is, as the published runs did.
         prior: standard deviation of each log parameter around its starting value; None, as published, for no prior.
             Even a wide one (10) has the model find back after stretches of data that say nothing.
-        outliers: ν, to limit the pull of one wild target: a sample z standard deviations from its prediction enters
-            with weight min(1, (ν + 1)/(ν + z²)), as under a Student law of ν degrees of freedom (4 is usual). None,
-            the default, takes every sample in full, which follows a jump of the level sooner.
+        outliers: ν, which limits the pull of one wild target; 4 is usual. A sample z standard deviations from its
+            prediction enters with weight min(1, (ν + 1)/(ν + z²)), as under a Student law of ν degrees of freedom.
+            None, the default, takes every sample in full, which follows a jump of the level sooner.
         warmup_iterations: Adam iterations on the warm-up batch.
         warmup_rate: their rate.
         learn_inducing: learn the inducing inputs too in the warm-up.

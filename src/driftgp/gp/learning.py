@@ -13,7 +13,7 @@ _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 
 class Adam(NamedTuple):
-    """Running averages of Adam: of the gradient and of its square, over so many steps."""
+    """Running averages of Adam: of the gradient and of its square, over a number of steps."""
 
     mean: np.ndarray
     square: np.ndarray
@@ -36,9 +36,9 @@ class Adam(NamedTuple):
 def scaled_step(gradient: np.ndarray, information: float, largest: float) -> np.ndarray:
     """The gradient over one number for all entries, n/2 + prior⁻², none of them larger than `largest`.
 
-    n samples hold at most n/2 of Fisher information on the logarithm of a variance, noise or signal: with that for the
-    curvature a step is Newton's where the samples are clear and a shorter one where they say little, so that a
-    parameter that is right stays where it is. It is not a natural gradient, which would take the information matrix.
+    n samples hold at most n/2 of Fisher information on the logarithm of a variance, noise or signal. With this
+    curvature a step is Newton's where the samples are clear, and shorter where they say little. So a parameter that is
+    right does not move. It is not a natural gradient, which would take the information matrix.
     """
     return np.clip(gradient / information, -largest, largest)
 

@@ -1,7 +1,7 @@
 """The last T samples, and the models that keep them.
 
-A ring of T slots: the newest sample overwrites the oldest. A model gives each slot a weight, λ^(t − t_i) for a sample
-inside the window and 0 for an empty slot, so that every sum over slots is a sum over samples. Models that see the same
+A ring of T slots: the newest sample overwrites the oldest. A model gives each slot a weight: λ^(t − t_i) for a sample
+inside the window, and 0 for an empty slot. So every sum over slots is a sum over samples. Models that see the same
 samples may share one window: their weights differ, not their samples.
 """
 

@@ -42,8 +42,8 @@ class _Token(NamedTuple):
 def parse_kernel(text: str, inputs: int = 1) -> Kernel:
     """Return the kernel that an expression describes.
 
-    Parameters that are left out suit standardised inputs, of which there are `inputs`: a lengthscale of √D, the
-    distance at which two samples typically are, and a variance of 1/D for each input of a linear kernel.
+    Parameters that are left out suit standardised inputs, of which there are `inputs`. The lengthscale is √D, the
+    typical distance of two samples. The variance of a linear kernel is 1/D for each input.
 
     Args:
         text: kernels by their names in lower case, with + and * and brackets; parameters by name in brackets.

@@ -1,8 +1,8 @@
-"""Sparse regression on many points that stay where they are, refreshed from the rows of late.
+"""Sparse regression on many points that stay where they are, refreshed from recent rows.
 
 See `evidence.py` for the features, `heads.py` for the recursion. All that takes longer than a row is done in small
-pieces, one per row: a fit of the hyperparameters (L-BFGS on the bound of some rows) and, after it, a replay of the rows
-kept, which gives the regressions their sums on the new features. Until that is done the old ones go on.
+pieces, one per row: a fit of the hyperparameters (L-BFGS on the bound of some rows), and then a replay of the rows
+kept. The replay gives the regressions their sums on the new features. Until that is done the old ones go on.
 """
 
 import math
@@ -293,7 +293,7 @@ class Anchored(Model):
     # ---- work in pieces ----------------------------------------------------------------------------------------------
 
     def _begin_fit(self, state: AnchoredState) -> None:
-        """Choose rows of late, evenly spread and in no rhythm, and points among them."""
+        """Choose recent rows, evenly spread and in no rhythm, and points among them."""
         # rows that are not overwritten before the fit is done
         state.span = min(state.fresh, state.rows, max(self.ring - self.ring // 4, 1))
         state.first = state.rows - state.span
@@ -321,7 +321,7 @@ class Anchored(Model):
         return state.X[slots], state.y[slots]
 
     def _place(self, state: AnchoredState) -> None:
-        """Take points from rows of late, and begin to replay the rows that are kept."""
+        """Take points from recent rows, and begin to replay the rows that are kept."""
         if FACTOR <= state.stage <= FINISH:  # after a fit the points are there
             state.fit.theta[-1] = max(state.fit.theta[-1], _LEAST_NOISE)
         else:

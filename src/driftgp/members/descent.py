@@ -1,7 +1,7 @@
 """Minimise a function that is evaluated elsewhere, a little at a time: L-BFGS that waits for each value.
 
-The state says where the function is wanted next (`trial`); `tell` takes its value and gradient there and either accepts
-the point, and looks in a new direction by the last few steps (Nocedal 1980), or shortens the step (Armijo's rule). So a
+The state says where the function is wanted next (`trial`); `tell` takes its value and gradient there. It either accepts
+the point and takes a new direction from the last few steps (Nocedal 1980), or shortens the step (Armijo's rule). So a
 minimisation can be spread over the rows of a stream, and saved and resumed at any moment.
 """
 
@@ -34,7 +34,7 @@ class DescentState(View):
 
 
 def begin(state: DescentState, theta: np.ndarray, points: int) -> None:
-    """Begin at theta; end after so many points at most."""
+    """Begin at theta; end after at most this number of points."""
     state.theta[...] = state.trial[...] = theta
     state.tries = state.accepted = state.pairs = 0
     state.left, state.step, state.value = points, 0.0, 0.0

@@ -5,7 +5,7 @@ A squared exponential with one lengthscale per input, beside a linear part with 
     f(x) = w_0 + Σ_d w_d √v_d x_d + Σ_j w_j φ_j(x),   φ(x) = L⁻¹ k(Z, x),   L Lᵀ = k(Z, Z),   w ~ N(0, I)
 
 is a linear regression on the features Φ = (1, √v x, L⁻¹ k(Z, x)). The collapsed bound (Titsias 2009) of n rows with P
-targets is its evidence less what the points leave out, with A = ΦᵀΦ/q + I and q the variance of the noise,
+targets is its evidence less what the points leave out. With A = ΦᵀΦ/q + I and q the variance of the noise, it is
 
     ½ Σ_p [n log 2πq + log|A| + yᵀy/q − yᵀΦ A⁻¹ Φᵀy/q²] + P/(2q) Σ_i (k(x_i, x_i) − |φ(x_i)|²)
 

@@ -66,9 +66,9 @@ def unpacked(triangle: np.ndarray, features: int) -> np.ndarray:
 class Heads:
     """Rates of forgetting λ (H), and what the regressions forget towards.
 
-    With `leak`, whatever is forgotten gives way to the prior: at each sample one of the features is seen once more with
-    the target 0, at a weight that adds up to (1 − λ) q per feature and sample. C then stays below what it was at first
-    in every direction, however long nothing excites it.
+    With `leak`, the prior replaces what is forgotten: at each sample one of the features is seen once more with the
+    target 0. Its weight adds up to (1 − λ) q per feature and sample. C then stays below what it was at first in every
+    direction, however long nothing excites it.
 
     With `unit`, a weight has the variance 1 where nothing is known, whatever the noise; without, σ²/q.
     """

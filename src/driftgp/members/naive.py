@@ -7,11 +7,11 @@ variance v stands for,
     time passes     n ← max(λ^elapsed n, 1)
     an error        n ← n + 1, v ← v + (e² − v)/n
 
-so that without any sample the variance is that of the settings, with a few it leans on it, and soon it is the
-λ-weighted mean of the squared errors; after a long silence what was known still counts as one error. λ = 0.98 by
-default, a memory of about 50 errors: short enough to follow a change of scale, long enough for a variance known to
-about 20 %. All of the variance is given as noise, since nothing is said of a latent function. Cost per sample: O(1), or
-O(k) for the mean.
+Without any sample the variance is that of the settings. With a few samples it lies between that and their errors, and
+soon it is the λ-weighted mean of the squared errors. After a long pause the earlier errors still count as one error. λ
+= 0.98 by default, a memory of about 50 errors: short enough to follow a change of scale, long enough for a variance
+known to about 20 %. All of the variance is given as noise, since nothing is said of a latent function. Cost per sample:
+O(1), or O(k) for the mean.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """The one gate for states from outside: a checkpoint, a fleet's bytes, a state store, a pickle, a user's own record.
 
-What comes through has the layout of the model's records and numbers that a step could have left, so that no engine, and
-no C++, ever sees a count or a cursor that points beyond an array. The fields that follow from the others do follow from
-them: no factor is of other points.
+A state that is accepted has the layout of the model's records, and numbers that a step could have left. So no engine
+ever sees a count or a cursor that points beyond an array. The fields that follow from the others do follow from them:
+no factor is of other points.
 """
 
 from typing import Any
@@ -148,7 +148,7 @@ def record_dtype(model: Contract, layout: Layout) -> np.dtype:
 
 
 def believe(kind: str, model: Contract, layout: Layout, length: int) -> None:
-    """Refuse a model that a file of so many bytes describes itself, if its states are out of all proportion to it."""
+    """Refuse a model from a file, if its states are far larger than the file."""
     try:
         affordable("a state", _size(record_dtype(model, layout)), length)
     except ValueError as error:

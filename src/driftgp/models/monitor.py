@@ -24,8 +24,8 @@ class MonitorState(View):
     weight: float = number()  # Σ γ^age
     mean: np.ndarray = floats("P")  # of the residuals
     square: np.ndarray = floats("P")
-    products: np.ndarray = floats("lags", "P")  # of residuals so many samples apart
-    score: float = number()  # mean log score of late
+    products: np.ndarray = floats("lags", "P")  # of residuals at each distance in samples
+    score: float = number()  # recent mean log score
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How far a forecast may go: no farther than the targets that still count give reason to.
 
-The least and the largest target of late are kept, and with each target y both ends return a little to where y is,
+The least and the largest recent target are kept, and with each target y both ends return a little to where y is,
 
     low ← min(y, low + (y − low)/4000),   high ← max(y, high − (high − y)/4000)
 
@@ -8,10 +8,10 @@ so that an extreme counts for some thousand rows. With the length ℓ = high −
 
     [low − ℓ, high + ℓ]
 
-and a standard deviation up to ℓ: targets that spread as far as that would have shown it. A target that comes counts at
-once, so nothing keeps a forecast from following a jump that it has seen, or a trend whose next step is shorter than all
-the way so far. Until ten targets have come everything is plausible. While they are all the same, a voice of a bank
-is not limited, since it has no units to be judged in; a forecast is plausible within 10⁻³ of that value (10⁻¹² of 0).
+and a standard deviation up to ℓ: targets that spread as far as that would have shown it. A new target counts at once.
+So forecasts can follow a jump that has been seen, and a trend whose next step is shorter than its whole way so far.
+Until ten targets have come everything is plausible. While they are all the same, a voice of a bank is not limited,
+since there is no scale to judge it by. A forecast is then plausible within 10⁻³ of that value (10⁻¹² of 0).
 
 A target can be absurd: a fill value of 10³⁷ among temperatures. Of n targets with the median m and the upper quartile q
 of their distances from it, y is far out at
@@ -135,7 +135,7 @@ def _absurd(y: np.ndarray) -> np.ndarray:
 
 
 def _least_spread(count: Any) -> Any:
-    """Spread of so many targets in shares of their level, at least."""
+    """Least spread of this number of targets, as a share of their level."""
     return np.maximum(_LEVEL, 1.0 / np.maximum(count, 1) ** 2)
 
 

@@ -50,8 +50,8 @@ def support(y: Any) -> Support:
       sales), or
     - all values are whole, the least is below a fifth of the median, and they are skewed, or too large for degrees
       (counts), or
-    - all are positive, the mean is less than two standard deviations, and the skewness is above 1, so that a symmetric
-      law of this spread would reach below 0 (concentrations, durations).
+    - all are positive, the mean is less than two standard deviations, and the skewness is above 1. A symmetric law of
+      this spread would reach below 0 (concentrations, durations).
 
     Both bounds, 0 and 1 or 0 and 100, are there if no value lies outside and either end was met at least twice.
 

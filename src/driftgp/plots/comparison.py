@@ -24,8 +24,8 @@ COLOURS = (VERMILION, GREEN, ORANGE, PURPLE)
 def backtest_figure(found: Backtest, at: Sequence[Any] | NDArray[Any] | None = None, target: str = "target") -> Figure:
     """Draw the cumulative difference of squared errors to the best of the other methods.
 
-    Each line is divided by the squared error of driftgp over all rows: a line that ends at 0.5 means that the other
-    method's squared error was half as large again. It rises where driftgp was the better one.
+    Each line is divided by the squared error of driftgp over all rows. If a line ends at 0.5, the other method's
+    squared error was 1.5 times as large. It rises where driftgp was the better one.
 
     Args:
         found: the comparison.

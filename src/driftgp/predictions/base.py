@@ -128,12 +128,12 @@ class Prediction(abc.ABC):
         1   0.0  1.0 -1.96  1.96
 
         Args:
-            level: of the interval, "low" and "high"; of several, the names have the level: "low 50 %", "high 50 %".
+            level: of the interval, "low" and "high"; of several, the names have the level: "low-50", "high-50".
             library: "pandas", "polars" or "pyarrow"; by default that of the rows, else the first that is installed.
         """
         if isinstance(level, str):
             raise ValueError(f"level must be a number or several; got {level!r}: name a library by library={level!r}")
-        levels = {"": level} if isinstance(level, float | int) else {f" {100 * one:g} %": one for one in level}
+        levels = {"": level} if isinstance(level, float | int) else {f"-{100 * one:g}": one for one in level}
         columns = {"mean": self.mean, "std": self.std}
         for which, one in levels.items():
             columns[f"low{which}"], columns[f"high{which}"] = self.interval(one)
@@ -181,7 +181,7 @@ class Prediction(abc.ABC):
         rows = zip(*(_shown(values) for values in (first.mean, *first.interval(0.95))), strict=True)
         shown = [f"{mean} ({below} to {above})" for mean, below, above in rows]
         more = ", …" if N > _ROWS_SHOWN else ""
-        return f"<{type(self).__name__} of {count}: mean (95 % interval) {', '.join(shown)}{more}>"
+        return f"<{type(self).__name__} of {count}: mean (95% interval) {', '.join(shown)}{more}>"
 
 
 def around_the_median(low: np.ndarray, middle: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

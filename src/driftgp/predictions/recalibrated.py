@@ -18,10 +18,10 @@ from driftgp.predictions.normal import nominal_reach
 class Recalibrated(Prediction):
     """The distribution with cdf(y) = Φ(h⁻¹(z)), where z is the held prediction's normal score of y.
 
-    h maps a nominal score to the held prediction's: h(0) = 0, h(±z_ℓ) = ±c_ℓ for every level, straight lines in
-    between, and from the last level on a line that keeps the ratio c/z. So the interval of a level ℓ ends where the
-    held prediction has the scores ±c_ℓ, and all the rest (quantiles, density, scores) is that of one distribution with
-    these intervals. Beyond the levels, and beyond t = z_0.99 at least, the line bends upwards,
+    h maps a nominal score to the held prediction's: h(0) = 0 and h(±z_ℓ) = ±c_ℓ for every level, with straight lines in
+    between. Beyond the last level a line keeps the ratio c/z. So the interval of a level ℓ ends where the held
+    prediction has the scores ±c_ℓ. Quantiles, density and scores are those of one distribution with these intervals.
+    Beyond the levels, and beyond t = z_0.99 at least, the line bends upwards,
 
         h(u) = h(t) exp(u/t − 1),   u > t,
 

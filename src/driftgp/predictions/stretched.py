@@ -14,8 +14,8 @@ from driftgp.predictions.base import Prediction
 class Stretched(Prediction):
     """The distribution with cdf(y) = Φ(z/κ), where z is the held prediction's normal score of y.
 
-    Its median and its bounds are the held one's. Before the first target κ = ∞: every value has the score 0 (cdf 1/2)
-    and no density (log density −∞), every interval reaches from bound to bound, (−∞, ∞) where there are none, samples
+    Its median and its bounds are the held one's. Before the first target κ = ∞. Every value has the score 0 (cdf 1/2)
+    and no density (log density −∞). Every interval reaches from bound to bound, or is (−∞, ∞) without bounds. Samples
     are its ends, and variance and CRPS are ∞.
 
     >>> from driftgp import Online

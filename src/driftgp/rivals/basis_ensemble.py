@@ -4,15 +4,15 @@ D. Waxman, P. M. Djurić, "Dynamic Online Ensembles of Basis Expansions", Transa
 2024; Q. Lu, G. Karanikolas, G. B. Giannakis, "Incremental Ensemble Gaussian Processes", IEEE Transactions on Pattern
 Analysis and Machine Intelligence 45(2), 2023; features: A. Rahimi, B. Recht, NIPS 2007.
 
-An expert is Bayesian linear regression on F features of the inputs, which approximate the kernel, k ≈ φᵀφ', with
-weights that take a random walk, so that old samples lose their say:
+An expert is Bayesian linear regression on F features of the inputs, which approximate the kernel, k ≈ φᵀφ'. Its weights
+take a random walk, so that old samples count less:
 
     w ← w + ε,  ε ~ N(0, q I) per unit of time        y = φ(x)ᵀw + noise,  w ~ N(0, I) at first
 
 Experts differ in lengthscale and in q, from 0 (nothing drifts) on. Each is a Kalman filter, O(F²) per sample. Their
-weights in the mixture are those of Bayes' rule, π_e ∝ π_e p_e(y), per output; a share is dealt out evenly at every
-sample (Herbster and Warmuth 1998), which DOEBE has not: without it the mixture is soon one expert, which a change of
-the stream cannot unseat. The forecast is the normal distribution of the mixture's mean and variance.
+weights in the mixture are those of Bayes' rule, π_e ∝ π_e p_e(y), per output. A share is spread evenly at every sample
+(Herbster and Warmuth 1998), which DOEBE does not do. Without it the mixture is soon one expert, also after the stream
+has changed. The forecast is the normal distribution of the mixture's mean and variance.
 
 Features are random Fourier features of the squared exponential kernel, √(2/F) s cos(ωᵀx + b), and a constant.
 **Hyperparameters** maximise the evidence of the exact GP on the warm-up batch, and stay.

@@ -1,7 +1,7 @@
 """The last T samples and their weights, in JAX.
 
-A ring of T slots: the newest sample overwrites the oldest. A sample's weight is λ^(t − t_i) inside the window and 0
-once it has left; an empty slot has weight 0, so that every sum over slots is a sum over samples.
+A ring of T slots: the newest sample overwrites the oldest. A sample's weight is λ^(t − t_i) inside the window, and 0
+once it has left. An empty slot has weight 0, so every sum over slots is a sum over samples.
 """
 
 from dataclasses import replace

@@ -21,9 +21,9 @@ is the exact GP of the covariance k(x, x') λ^(|t − t'|/2). Cost: O(M²) per s
 
 **Hyperparameters** are fixed beforehand: the method has no way of following them online, and drift that changes them
 costs it. The authors estimate them as those of a GP with that covariance (Van Vaerenbergh, Santamaría and
-Lázaro-Gredilla, MLSP 2012). Here given ones stay as they are with `warmup_iterations=0`; else those are taken that
-maximise the evidence of the exact GP on the warm-up batch, O(N³) once, with k alone as its covariance: with λ in it,
-the warm-up of the toy stream leads to so small a variance that the mean cannot follow when the signal grows.
+Lázaro-Gredilla, MLSP 2012). Here `warmup_iterations=0` keeps the given ones. Otherwise they maximise the evidence of
+the exact GP on the warm-up batch, O(N³) once, with k alone as its covariance. With λ in it, the warm-up of the toy
+stream leads to such a small variance that the mean cannot follow when the signal grows.
 """
 
 from dataclasses import replace

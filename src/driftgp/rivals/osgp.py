@@ -2,10 +2,9 @@
 
 Bui, Nguyen and Turner 2017; the bound, and what differs here from the published formulas, is in `streaming_bound`.
 
-The noise has a floor, a jitter's share of the variance, so that the I of the bound's second factor is not lost in the
-rounding of what is added to it. There is no forgetting other than by the inducing points that go: an input that the
-points do not explain takes the place of the oldest, where the authors put a share of the new inputs in the place of
-points chosen at random. Cost: O(M³) per sample and iteration.
+The noise is at least the jitter's share of the variance, so that the I of the bound's second factor is not lost in
+rounding. It forgets only by the inducing points that go. An input that the points do not explain replaces the oldest
+point. The authors replace points chosen at random by a share of the new inputs. Cost: O(M³) per sample and iteration.
 """
 
 from dataclasses import replace
@@ -103,8 +102,8 @@ class OSGP(Rival):
             rate: their rate for the logarithms of the hyperparameters.
             inducing_rate: their rate for the inducing inputs.
             restart: start Adam afresh at every sample or carry its state along.
-            novelty: share of the variance at x, left unexplained by the inducing points, above which x takes the place
-                of the oldest of them; 1 leaves the inducing points to the gradient alone.
+            novelty: if the inducing points leave more than this share of the variance at x unexplained, x replaces the
+                oldest of them. 1 leaves the inducing points to the gradient alone.
             nugget: share of the variance that belongs to each inducing point alone; less than the novelty, or else
                 every input is new.
             warmup_iterations: Adam iterations on the warm-up batch, whose bound is Titsias'.

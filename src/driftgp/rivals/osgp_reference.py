@@ -10,11 +10,11 @@ method. With a the old inducing inputs, b the new ones, C the precision of the p
 where C_a already has the newest sample in it: the posterior counts that sample twice, once with the target that was
 predicted. Its bound leaves out how a sample and the pseudo-observations of the past vary together: Q is a matrix of two
 blocks there, with zeros beside them, unlike in the code of Bui, Nguyen and Turner. Parameters, the softplus of a number
-each, take one fresh Adam step per sample; the inputs are shaken by up to 1e-4, and at every second sample one of them,
+each, take one fresh Adam step per sample. The inputs are shaken by up to 1e-4. At every second sample one of them,
 chosen at random, is put at x.
 
-Factorisations are tried again with a jitter of 1e-3, 1e-2 and 1e-1, and then given up: the paper's runs leave such a
-stream out; here the step is left out and counted in `failed`. One output only.
+Factorisations are tried again with a jitter of 1e-3, 1e-2 and 1e-1, and then given up. The paper's runs leave such a
+stream out. Here the step is left out and counted in `failed`. One output only.
 """
 
 from dataclasses import replace

@@ -5,8 +5,8 @@ Gram matrix of the m grid points and w(x) the weights of cubic convolution inter
 
     k(x, z) ≈ w(x)ᵀ K w(z)
 
-On two axes weights and Gram matrix are Kronecker products, w(x) = w₁(x₁) ⊗ w₂(x₂) and K = K₁ ⊗ K₂; a kernel that
-is no product of one along each axis (Matérn) is replaced by that product.
+On two axes weights and Gram matrix are Kronecker products, w(x) = w₁(x₁) ⊗ w₂(x₂) and K = K₁ ⊗ K₂. A kernel that is no
+product along the axes (Matérn) is replaced by one.
 """
 
 import math

@@ -23,10 +23,10 @@ and to add. With k = k(u, x),
 T is computed as I + K'⁻¹ (k(a, u) − K'), the identity as long as nothing moves: then Φ and b are those of all the
 data, and OSGP is Titsias' batch approximation.
 
-In place of a jitter the points have a nugget: a point's value is that of the function and something of its own,
-which it keeps when it moves, so that the nugget stands in k(a, u) too, where a point stays. If it is as small as a
-jitter, D⁻¹ is so stiff, in directions that no sample speaks of, that neither inputs nor parameters can move
-without losing the past; at a few per cent of the variance they can.
+In place of a jitter the points have a nugget. A point's value is that of the function and something of its own, which
+it keeps when it moves. So the nugget stands in k(a, u) too, where a point stays. If it is as small as a jitter, D⁻¹ is
+very stiff in directions without samples: neither inputs nor parameters can move without losing the past. At a few per
+cent of the variance they can.
 """
 
 from typing import Any, NamedTuple

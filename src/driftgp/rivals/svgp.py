@@ -1,7 +1,7 @@
 """SVGP: stochastic variational inference with mini-batches, on a window.
 
 Hensman, Fusi and Lawrence 2013. The bound of an explicit q(v) = N(m, Λ⁻¹) over the whitened inducing values u = L v is
-a sum over samples, so that a random mini-batch of b of the n samples in the window, scaled by n/b, estimates it without
+a sum over samples. So a random mini-batch of b of the n samples in the window, scaled by n/b, estimates it without
 bias:
 
     F(q) ≈ n/b Σ_batch w_i E_q[log N(y_i | f_i, σ²)] − KL(q ‖ N(0, I))

@@ -4,8 +4,8 @@ A field is named after the way to its leaf: `state.fit.hyperparameters.noise` is
 numbers, truth values and the words of random keys are all stored as int64. Two fields without entries come first, of
 shapes 0×D and 0×P: from a record alone one can tell how many inputs and outputs it was made for.
 
-A compiled program takes a record as it lies in memory, one vector of words of eight bytes: handing over one array takes
-a few microseconds, and handing over twenty takes longer than many a step.
+A compiled program takes a record as it lies in memory, one vector of words of eight bytes. One array takes a few
+microseconds to hand over, and twenty take longer than most steps.
 """
 
 import math

@@ -12,9 +12,9 @@ with λ = 1. Both took 50 iterations per sample in the paper. The expected log-l
 noise; the published runs scored log N(y_i | m_i, v_i + σ²) in its place (`score="predictive"`), which is no bound on
 the evidence.
 
-With 50 iterations both lose track of the toy stream, as in the paper: the gradient is too slow to bring the inducing
-points along with the inputs, and few of them stay in the window. Four times the iterations cure AGP-VSI of that, and
-w-VSGP for the most part; `renew=10` cures both at the cost of 50, but is ours and not the paper's.
+With 50 iterations both lose track of the toy stream, as in the paper. The gradient moves the inducing points too slowly
+to follow the inputs, and few of them stay in the window. Four times the iterations cure AGP-VSI of that, and w-VSGP for
+the most part; `renew=10` cures both at the cost of 50, but is ours and not the paper's.
 
 Cost of a sample: O(k M² T) for k iterations; of a forecast O(M²).
 """

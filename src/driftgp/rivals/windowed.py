@@ -1,7 +1,7 @@
 """What the rivals that learn by gradient from a window have in common: the loop around their objective.
 
-A sample comes: every weight ages, the sample takes the place of the oldest, the parameters climb for a few steps from
-where the last sample left them (warm start), and the posterior is computed anew.
+A sample comes: every weight ages, and the sample replaces the oldest. The parameters climb for a few steps from where
+the last sample left them (warm start). Then the posterior is computed anew.
 """
 
 import abc

@@ -3,15 +3,15 @@
 S. Stanton, W. J. Maddox, I. Delbridge, A. G. Wilson, "Kernel Interpolation for Scalable Online Gaussian
 Processes", AISTATS 2021.
 
-The function is interpolated from a fixed grid of m points; what the data say of the grid's values is summed up in
-statistics whose size does not grow (module `woodbury`). The paper truncates the root of WᵀW, here that of the grid's
-Gram matrix is: F are its leading eigenvectors, `rank` of them, which the Kronecker product gives for nothing, and which
-for a smooth kernel leave next to nothing out.
+The function is interpolated from a fixed grid of m points. Statistics of fixed size summarise what the data say of the
+grid's values (module `woodbury`). The paper truncates the root of WᵀW, here that of the grid's Gram matrix is: F are
+its leading eigenvectors, `rank` of them, which the Kronecker product gives for nothing, and which for a smooth kernel
+leave next to nothing out.
 
-One gradient step per sample, as the authors take it: at the statistics before the sample, from the factorisation
-that also gave the prediction. More than two inputs go through a learned map to two (module `input_map`), which climbs
-the log predictive density of the newest sample, all of the evidence that depends on its interpolation weights. Nothing
-is ever forgotten. Cost of a sample: O(m² rank), of a mean O(m rank).
+One gradient step per sample, as the authors take it: at the statistics before the sample, from the factorisation that
+also gave the prediction. More than two inputs go through a learned map to two (module `input_map`). The map climbs the
+log predictive density of the newest sample: all of the evidence that depends on its interpolation weights. Nothing is
+ever forgotten. Cost of a sample: O(m² rank), of a mean O(m rank).
 """
 
 from dataclasses import replace

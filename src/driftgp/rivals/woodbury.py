@@ -1,7 +1,7 @@
 """Posterior and evidence of a GP on a grid, from statistics of fixed size.
 
-The covariance of the targets is W K Wᵀ + σ²I, with K the Gram matrix of a fixed grid of m points and a row of
-cubic interpolation weights w for each sample (module `ski`). By Woodbury's identity the data enter only through
+The covariance of the targets is W K Wᵀ + σ²I. K is the Gram matrix of a fixed grid of m points, and W has a row of
+cubic interpolation weights for each sample (module `ski`). By Woodbury's identity the data enter only through
 
     n    yᵀy    Wᵀy (m)    WᵀW (m×m)
 

@@ -30,7 +30,7 @@ class Inputs(NamedTuple):
 
 
 def read_inputs(settings: Settings, rows: Rows, *, most: int | None = None, complain: Complain | None = None) -> Inputs:
-    """Read rows, all of them or the first so many.
+    """Read rows, all of them or the first ones.
 
     Args:
         settings: which columns, lags and calendar; a `key` is refused, since this is one series.
@@ -73,7 +73,7 @@ class Whole(NamedTuple):
 def read_whole(
     settings: Settings, rows: Rows, *, most: int | None = None, complain: Complain | None = None, keyed: bool = False
 ) -> Whole:
-    """Read rows, all of them or the first so many, as one table.
+    """Read rows, all of them or the first ones, as one table.
 
     Args:
         settings: which columns there are, and how they are written.

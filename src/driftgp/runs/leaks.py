@@ -15,9 +15,13 @@ _LEAST = 50  # rows
 def find_leaks(X: np.ndarray, y: np.ndarray, groups: Sequence[str] = ()) -> tuple[int, ...]:
     """The few columns of X (N×C) of which y (N) is a weighted sum, up to a small part of what it moves from row to row.
 
+    If one column is enough, all columns that are enough by themselves are named.
+
     >>> rng = np.random.default_rng(0)
     >>> casual, registered, temp = rng.poisson(20.0, (3, 200)).astype(float)
     >>> find_leaks(np.stack([temp, casual, registered], 1), casual + registered)
+    (1, 2)
+    >>> find_leaks(np.stack([temp, casual, 2.0 * casual], 1), casual)
     (1, 2)
     """
     if len(y) < _LEAST:
@@ -42,6 +46,8 @@ def _found(X: np.ndarray, y: np.ndarray, moves: float) -> tuple[int, ...]:
         others = [other for other in kept if other != c]
         if others and _error(Z[:, others], y) <= TOO_GOOD * moves:
             kept = others
+    if len(kept) == 1:
+        kept = [c for c in range(len(usable)) if _error(Z[:, [c]], y) <= TOO_GOOD * moves]
     return tuple(usable[c] for c in kept)
 
 

@@ -1,8 +1,8 @@
 """The run: rows of a table in, answers out, and all that it knows in one file.
 
-The rows go to an `Online`, or to a `Fleet` where there are keys, in blocks. The file holds what these know, the
-settings, how the table is written, how many rows were read and a digest of them, how long the output was, and what the
-monitor knows. Resumed on the same rows, a run goes on as if it had never stopped, bit for bit.
+The rows go to an `Online`, or to a `Fleet` where there are keys, in blocks. The file holds their states, the settings,
+the way the table is written, the rows read so far (number and digest), the length of the output, and the monitor.
+Resumed on the same rows, a run goes on as if it had never stopped, bit for bit.
 """
 
 import math
@@ -24,11 +24,12 @@ from driftgp.runs.models import ByName
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.settings import DEFAULT, SECONDS, Settings, settings_from
 from driftgp.stream import store
+from driftgp.stream.keys import key_column
 from driftgp.stream.monitor import Monitor, Watched
 from driftgp.stream.settings import Settings as StreamSettings
 from driftgp.tables.blocks import Block, Order, Reader, in_order_of_time, order_of, time_texts
-from driftgp.tables.rows import Complain, Row, Rows
-from driftgp.tables.written import Written, find_written, likely_keys
+from driftgp.tables.rows import Complain, Rows
+from driftgp.tables.written import Written, find_written
 
 KIND = "run"
 PEEK = 1000  # rows of a file by which it is known how it is written; of a live stream the first one
@@ -172,9 +173,9 @@ class Run:
             sample = reader.sample(first)
         numbers = tuple(n for n, kind in reader.kinds.items() if kind != "text" and n != settings.target)
         facts = Facts(replace(written, kinds=reader.kinds), Chosen((), ()), watched=numbers, sorted=back)
-        return facts if sample is None else self._judged(facts, sample, rows, first, asked)
+        return facts if sample is None else self._judged(facts, sample, asked)
 
-    def _judged(self, facts: Facts, sample: Block, rows: Rows, first: list[Row], asked: tuple[str, ...]) -> Facts:
+    def _judged(self, facts: Facts, sample: Block, asked: tuple[str, ...]) -> Facts:
         """Facts that follow from the first rows."""
         settings, written = self.settings, facts.written
         y = np.asarray(sample.table.columns[settings.target].values, np.float64)
@@ -186,11 +187,12 @@ class Run:
         X = np.array([sample.table.columns[name].values for name in columns]).reshape(len(columns), len(y)).T
         leaks = tuple(columns[place] for place in find_leaks(X, y, keys))
         repeated = settings.key is None and bool(written.time) and 2 * len(np.unique(at)) <= len(at)
+        key = key_column(sample.table.columns, at, {settings.target, *written.time}) if repeated else None
         forgetting = None if settings.half_life is None else self._forgetting(written, at)
         return facts._replace(
             chosen=chosen,
             leaks=leaks,
-            keys=tuple(likely_keys(rows, first, written)) if repeated else (),
+            keys=() if key is None else (key,),
             forgetting=forgetting,
         )
 

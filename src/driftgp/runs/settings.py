@@ -1,4 +1,4 @@
-"""What a run is told: the same settings from the command line, from a TOML file, or from Python."""
+"""The settings of a run, the same from the command line, from a TOML file, or from Python."""
 
 import codecs
 import re
@@ -34,7 +34,7 @@ Malformed = Literal["stop", "skip"]
 
 
 class Named(NamedTuple):
-    """What a model by name is told, besides its half-life."""
+    """The settings of a model by name, besides its half-life."""
 
     kernel: str
     inducing: int  # at most
@@ -138,7 +138,7 @@ class Settings:
 
     @property
     def named(self) -> Named:
-        """What a model by name is told."""
+        """The settings of a model by name."""
         window = self.window or WINDOW
         inducing = self.inducing or min(INDUCING, window)
         if inducing > window:

@@ -77,7 +77,7 @@ def _leaks(run: Judged) -> Iterator[str]:
     if leaks:
         one = len(leaks) == 1
         yield (
-            f"{_listed(leaks)} {'gives' if one else 'together give'} {target} almost exactly. If "
+            f"{_listed(leaks)} {'gives' if one else 'give'} {target} almost exactly. If "
             f"{'it is' if one else 'they are'} known only together with {target}, the forecasts are worthless: leave "
             f"{'it' if one else 'them'} out of {'--base' if leaks == (run.settings.base,) else '--features'}"
         )
@@ -86,8 +86,8 @@ def _leaks(run: Judged) -> Iterator[str]:
         own = means(sums, ())["rmse"]
         if sums["scored"] >= _FEW and own < TOO_GOOD * best_naive(run.monitor, sums)[1]:
             yield (
-                f"The error is less than {TOO_GOOD:.0%} of that of naive forecasts. Check that no input is known only "
-                f"together with {target}"
+                f"The error is less than {TOO_GOOD:.0%} of the error of naive forecasts. Check that every input is "
+                f"known before {target} is"
             )
 
 
@@ -147,8 +147,8 @@ def _wild(odd: Oddities) -> Iterator[str]:
     values, forecasts = odd.found["wild"], odd.found["wild_forecast"]
     if values.count:
         yield (
-            f"{_counted(values.count, 'value')} far outside all before, the worst in line {values.line}: "
-            f"{values.detail}. If that is an error, blank the cell"
+            f"{_counted(values.count, 'value')} far outside all values before, the worst in line {values.line}: "
+            f"{values.detail}. If that is an error, empty the cell"
         )
     if forecasts.count:
         yield (
@@ -161,13 +161,13 @@ def _order(run: Judged) -> Iterator[str]:
     late, same, time = run.oddities.found["late"], run.oddities.found["repeated"], ",".join(run.facts.written.time)
     if late.count:
         yield (
-            f"{_counted(late.count, 'row')} older than a row before, the first in line {late.line}: such rows are "
-            f"predicted, and neither learned from nor scored. Sort the rows by {time}; a file without --checkpoint is "
-            "sorted by itself"
+            f"{_counted(late.count, 'row')} older than a row before, the first in line {late.line}. Late rows are "
+            f"predicted, and neither learned from nor scored. Sort the rows by {time}; without --checkpoint a file is "
+            "sorted first"
         )
     if same.count:
         yield (
-            f"{_counted(same.count, 'row')} of the same time as the row before, the first in line {same.line} "
+            f"{_have(same.count)} the same time as the row before, the first in line {same.line} "
             f"({same.detail}). {_why_same(run, same.count / max(run.oddities.rows, 1))}"
         )
 
@@ -180,7 +180,7 @@ def _why_same(run: Judged, share: float) -> str:
     if keys:
         return f"{keys[0]!r} looks like the key of several series: say --key {keys[0]}"
     if share <= _MOST:
-        return "Remove what is there twice; clocks that go back in autumn need times with their offset from UTC"
+        return "Remove rows that are there twice; if clocks went back in autumn, write times with their offset from UTC"
     hours = f"if a column holds the hours, say --time {written.time[0]},{hour or 'HOURS'}"
     several = "If the file has several series, name their column with --key; "
     return several + hours if run.settings.key is None else _capital(hours)
@@ -190,11 +190,18 @@ def _zones(odd: Oddities) -> Iterator[str]:
     offsets = sorted(odd.offsets)
     if len(offsets) > 2 or (len(offsets) == 2 and offsets[1] - offsets[0] > 3600.0):  # summer time is no other zone
         shown = ", ".join(f"{timezone(timedelta(seconds=offset))}" for offset in offsets)
-        yield f"Times are of several zones ({shown}): rows are placed by UTC, the calendar follows the clock as written"
+        yield (
+            f"Times are of several zones ({shown}): rows are ordered by UTC, and the calendar follows the clock as "
+            "written"
+        )
 
 
 def _counted(count: int, what: str) -> str:
     return f"1 {what} is" if count == 1 else f"{count} {what}s are"
+
+
+def _have(count: int) -> str:
+    return "1 row has" if count == 1 else f"{count} rows have"
 
 
 def _listed(names: Sequence[str]) -> str:

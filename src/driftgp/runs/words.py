@@ -39,15 +39,15 @@ def inputs(run: Run | Saved) -> list[tuple[str, str]]:
         lines.append(
             (
                 "Late",
-                f"{_some(plan.names[plan.known :])}: values of {before} before (--features: those known in time)",
+                f"{_some(plan.names[plan.known :])}: values of {before} before; --features names columns known in time",
             )
         )
     if settings.lags:
-        how = "" if run.settings.lags is not None else " (chosen by the first rows; --lags sets them)"
+        how = "" if run.settings.lags is not None else " (chosen from the first rows; --lags sets them)"
         lines.append(("Lags", f"targets {_some([str(lag) for lag in settings.lags])} steps before{how}"))
     cycles = [*(_CYCLES[cycle] for cycle in settings.calendar), *(["holidays"] if settings.holidays else [])]
     if cycles:
-        how = "" if run.settings.calendar is not None else " (chosen by the times of the rows; --calendar sets it)"
+        how = "" if run.settings.calendar is not None else " (chosen from the times; --calendar sets it)"
         lines.append(("Calendar", ", ".join(cycles) + how))
     return lines
 

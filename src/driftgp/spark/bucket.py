@@ -24,9 +24,9 @@ class Stored(NamedTuple):
 class Bucket:
     """The keys of one bucket at work.
 
-    Rows of a key are taken in the order of their times; rows of one time in the order of target and inputs, so that
-    the order in which Spark delivers them does not matter. All else is the fleet's: a row that is older than the last
-    one of its key is predicted by the state as it is before this batch, not learned from, and flagged "late".
+    Rows of a key are taken in the order of their times, and rows of one time in the order of target and inputs. So the
+    order in which Spark delivers them does not matter. All else is as in a fleet. A row that is older than the last one
+    of its key is flagged "late". It is predicted by the state before this batch, and not learned from.
     """
 
     job: Job
@@ -98,7 +98,7 @@ class Kept:
     """
 
     def __init__(self, most: int = 1 << 28) -> None:
-        """Keep buckets whose states take so many bytes of memory at most."""
+        """Keep buckets whose states take at most this number of bytes of memory."""
         self.most = most
         self._buckets: dict[int, tuple[Stored, Bucket]] = {}  # the one that was used last is the last
 

@@ -63,7 +63,7 @@ def session(
 
 @contextmanager
 def _this_python() -> Iterator[None]:
-    """Have workers run this Python, unless told otherwise: Spark asks the environment when it starts."""
+    """Have workers run this Python, unless the environment names another: Spark asks the environment when it starts."""
     if "PYSPARK_PYTHON" in os.environ:
         yield
         return

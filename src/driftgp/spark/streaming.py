@@ -23,13 +23,13 @@ def predict_stream(
 ) -> DataFrame:
     """Predict every row of a stream, then learn from it, each by the model of its key.
 
-    The answer has the job's key, time and target, `mean`, `low` and `high`, and `flags`: the words of a fleet, such as
-    "late", "missing" (no target) and "carried" (an input was blank). It must be written in append mode.
+    The answer has the job's key, time and target, `mean`, `low` and `high`, and `flags`. Flags are those of a fleet,
+    such as "late", "missing" (no target) and "carried" (an input was blank). It must be written in append mode.
 
-    Within a micro-batch rows are taken in the order of their times. A row that is older than the last one of its key
-    is late: it is predicted by what the model knows now, and not learnt from. With `wait`, rows are held back until the
-    watermark, which follows the newest time at that distance, has passed them; up to there order is exact, however the
-    rows arrive, and the last rows of a stream stay held back until newer ones come.
+    Within a micro-batch rows are taken in the order of their times. A row that is older than the last one of its key is
+    late: it is predicted by what the model knows now, and not learnt from. With `wait`, rows are held back until the
+    watermark has passed them, which follows the newest time at that distance. Their order is then exact, however they
+    arrive. The last rows of a stream are held back until newer ones come.
 
     Args:
         frame: a streaming DataFrame.

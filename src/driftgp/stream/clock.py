@@ -160,7 +160,7 @@ class Clock(NamedTuple):
         return self._replace(seen=seen, size=size, grid=bool(whole.mean() >= _ON_GRID))
 
     def untimed(self, elapsed: np.ndarray | None, rows: int) -> tuple[Passed, "Clock"]:
-        """The same for rows without a time: each so many steps after the one before, or one."""
+        """The same for rows without a time: each is `elapsed` steps after the row before, or one."""
         spans = np.full(rows, np.nan) if elapsed is None else elapsed * self.size
         no = np.zeros(rows, bool)
         at = self.latest + np.cumsum(np.where(np.isnan(spans), self.size, spans))  # NaN where there never was a time

@@ -1,9 +1,11 @@
 """Keys of a fleet: text or whole numbers, never null."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+from driftgp.base.frames import Column
 
 Key = str | int
 
@@ -52,3 +54,26 @@ def one_kind(keys: list[Key], fleet: Iterable[Key]) -> None:
     there = next(iter(fleet), None)
     if there is not None and keys and type(there) is not type(keys[0]):
         raise ValueError(f"keys must be all text or all whole numbers; got {keys[0]!r}, and the fleet has {there!r}")
+
+
+def key_column(columns: Mapping[str, Column], at: np.ndarray, beside: Collection[str | None]) -> str | None:
+    """The column of text or whole numbers that tells rows of the same time apart, the one with the fewest values.
+
+    Args:
+        columns: of a table.
+        at: times of its rows, N.
+        beside: columns that are no keys.
+    """
+    best: tuple[int, str] | None = None
+    for name, column in columns.items():
+        values = column.values
+        if name in beside or column.kind not in ("text", "numbers"):
+            continue
+        if column.kind == "numbers" and not np.all(values == np.round(values)):
+            continue
+        kind = "U" if column.kind == "text" else np.float64
+        different, which = np.unique(np.array(values, kind), return_inverse=True)
+        pairs = len(np.unique(np.stack([at, which.astype(np.float64)]), axis=1).T)
+        if 1 < len(different) <= len(at) // 2 and pairs == len(at) and (best is None or len(different) < best[0]):
+            best = len(different), name
+    return None if best is None else best[1]

@@ -56,7 +56,7 @@ class Season(NamedTuple):
         """What a file holds; refuses what no season is."""
         length, rows, by_rows = stored
         if type(rows) is not int or not 1 <= rows <= 4 * _LONGEST or not 0.0 < float(length) < math.inf:
-            raise ValueError(f"a season of {length!r} with {rows!r} rows is none")
+            raise ValueError(f"a season of {length!r} with {rows!r} rows is not possible")
         return cls(float(length), rows, by_rows is True)
 
 

@@ -246,8 +246,8 @@ class Streams:
         if outside.size:
             self._promised = None
             warnings.warn(
-                f"support is {self.settings.support!r}, but a target is {outside[0]:g}: from there on, forecasts of "
-                f'its series are without these bounds. Correct the target, or take support="real"',
+                f"support is {self.settings.support!r}, but a target is {outside[0]:g}: from then on, the "
+                f'forecasts of its series have no such bounds. Correct the target, or take support="real"',
                 UserWarning,
                 stacklevel=3,
             )

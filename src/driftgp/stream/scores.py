@@ -11,7 +11,8 @@ from driftgp.predictions import Prediction
 from driftgp.stream.monitor import Monitor, Watched, means
 
 _ROWS = 30  # of a group, from which on a share of them says something
-_TENTHS = ("lowest tenth", *(f"tenth {n} of 10" for n in range(2, 10)), "highest tenth")
+_ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+_TENTHS = tuple(f"in the {which} tenth" for which in ("lowest", *_ORDINALS, "highest"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +54,12 @@ class Scores:
 
 
 def given_the_row(by_hour: np.ndarray | None, by_tenth: np.ndarray) -> list[tuple[str, str]]:
-    """Coverage by hour of the day and by the size of the forecast, in words: where it is least, and where most.
+    """Coverage by hour of the day and by the size of the forecast, in words: where it is least and where it is most.
 
     >>> given_the_row(None, np.array([[40, 0.85], *8 * [[40, 0.95]], [40, 0.975]]))
-    [('By forecast', '85.0% (lowest tenth) to 97.5% (highest tenth)')]
+    [('By forecast', 'fewest inside in the lowest tenth (85.0%), most in the highest tenth (97.5%)')]
     """
-    hours = [f"{hour:02d}:00" for hour in range(24)]
+    hours = [f"at {hour:02d}:00" for hour in range(24)]
     groups = (("By hour", by_hour, hours), ("By forecast", by_tenth, _TENTHS))
     return [(name, text) for name, shares, names in groups if (text := _extremes(shares, names))]
 
@@ -68,8 +69,8 @@ def _extremes(shares: np.ndarray | None, names: Sequence[str]) -> str:
     enough = np.flatnonzero(shares[:, 0] >= _ROWS) if shares is not None else np.zeros(0, int)
     if shares is None or len(enough) < 2:
         return ""
-    ends = (enough[np.argmin(shares[enough, 1])], enough[np.argmax(shares[enough, 1])])
-    return " to ".join(f"{shares[end, 1]:.1%} ({names[end]})" for end in ends)
+    least, most = enough[np.argmin(shares[enough, 1])], enough[np.argmax(shares[enough, 1])]
+    return f"fewest inside {names[least]} ({shares[least, 1]:.1%}), most {names[most]} ({shares[most, 1]:.1%})"
 
 
 def scores_of(prediction: Prediction, seen: Any) -> Scores:

@@ -3,8 +3,8 @@
     {"is": "AGP", "kernel": {"is": "SE", "lengthscale": 0.5, "variance": 1.0}, "noise": [1.0], "inducing": 20, …}
 
 The way back goes through a fixed table of the library's own classes, each of which checks its settings as it always
-does: nothing is imported or executed because a file names it. What is not in the table (a kernel of the user's own, a
-rival) is described all the same, by the full name of its class, and can be compared with a model that is given.
+does: nothing is imported or executed because a file names it. A class that is not in the table (a kernel of the user's
+own, a rival) is described by its full name, and can be compared with a given model.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """All that a stream or a fleet knows as bytes, and back, to the last bit.
 
-A header in JSON has the settings, the columns, and what each series knows; arrays, and the states of the models, are
-the payload, one after another as they are in memory. A state from outside passes `driftgp.models.gate`: what follows
-from other fields is computed again and compared. Nothing in the bytes is ever executed.
+A header in JSON has the settings, the columns, and what each series knows. Arrays and the states of the models are the
+payload, one after another, as in memory. A state from outside passes `driftgp.models.gate`: what follows from other
+fields is computed again and compared. Nothing in the bytes is ever executed.
 """
 
 import math

@@ -26,7 +26,9 @@ _NAME_DAY = r"(?P<m2>[a-z]{3,9})\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4})"
 _CLOCK = r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2})(?:[:.](?P<second>\d{2})(?:[.,](?P<part>\d{1,9}))?)?)?"
 _HALF = r"(?: ?(?P<half>[ap])\.?m\.?)?"
 _OFFSET = r"(?: ?(?P<offset>z|utc|gmt|[+-]\d{2}(?::?\d{2})?))?"
+_MONTH = r"(?:(?P<y3>\d{4})[-/](?P<m3>\d{1,2})|(?P<m4>[a-z]{3,9})[- ](?P<y4>\d{4}))"
 _TIME = re.compile(rf"{_WEEKDAY}(?:{_NUMBERS}|{_DAY_NAME}|{_NAME_DAY})(?:(?:t|,? +|:){_CLOCK}{_HALF}{_OFFSET})?", re.I)
+_MONTHLY = re.compile(_MONTH, re.I)
 _HOURS = re.compile(_CLOCK + _HALF, re.I)
 
 
@@ -72,13 +74,17 @@ def _moment(clock: datetime) -> Moment:
 def as_clock(cell: str, order: str | None = None) -> datetime | None:
     """A cell as a date and time of day; without an order, only one that can be read in a single way.
 
+    A month stands for its first day.
+
     >>> as_clock("31/01/2024 24:00"), as_clock("03/02/2024"), as_clock("Jan 31, 2024 1:05 pm")
     (datetime.datetime(2024, 2, 1, 0, 0), None, datetime.datetime(2024, 1, 31, 13, 5))
+    >>> as_clock("2024-02"), as_clock("Feb 2024"), as_clock("2024-13")
+    (datetime.datetime(2024, 2, 1, 0, 0), datetime.datetime(2024, 2, 1, 0, 0), None)
     """
     cell = cell.strip()
     if len(cell) < 6 or not any(map(str.isdigit, cell[:12])):
         return None
-    clock = _iso(cell)
+    clock = _iso(cell) or _of_month(cell)
     if clock is not None:
         return clock
     if order is None:
@@ -158,6 +164,16 @@ def _iso(cell: str) -> datetime | None:
         return datetime.fromisoformat(cell)
     except ValueError:
         return None
+
+
+def _of_month(cell: str) -> datetime | None:
+    """The first day of a month such as 2024-02 or Feb 2024."""
+    match = _MONTHLY.fullmatch(cell)
+    if match is None:
+        return None
+    month = int(match["m3"]) if match["m3"] else _NAMES.get(match["m4"].casefold())
+    year = int(match["y3"] or match["y4"])
+    return datetime(year, month, 1) if year and month and month <= 12 else None
 
 
 def _by_format(cell: str, form: str) -> datetime | None:

@@ -1,7 +1,8 @@
 """Predictions in a file: written as they come, cut back to a known length when a run resumes, read again for a picture.
 
-A CSV file is written line by line. A Parquet file cannot grow, so that its rows are kept in a CSV journal beside it,
-from which the whole is made, in one step, at the end; the journal stays as long as there is a checkpoint to go on from.
+A CSV file is written line by line. A Parquet file cannot grow. So its rows are kept in a CSV journal beside it, from
+which the whole file is made in one step at the end. The journal stays as long as there is a checkpoint to continue
+from.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def find_written(
     decimal: Decimal | None = None,
     time_format: str | None = None,
 ) -> Written:
-    """How each column is written, by what is said of it and by the first rows; what these leave open, by all rows.
+    """How each column is written, from the options and the first rows; what these leave open, from all rows.
 
     Args:
         rows: of the table, to be read again where the first rows leave something open.
@@ -117,20 +117,6 @@ def most_are_numbers(cells: Collection[str], decimal: Decimal) -> bool | None:
         return None
     numeric = sum(count for cell, count in values.items() if as_number(cell, decimal) is not None)
     return 2 * numeric > values.total()
-
-
-def likely_keys(rows: Rows, first: Sequence[Row], written: Written) -> list[str]:
-    """Columns of text whose values tell rows of the same time apart, the one with the fewest values first."""
-    places = [rows.index(name) for name in written.time]
-    found: list[tuple[int, str]] = []
-    for name, kind in written.kinds.items():
-        place = rows.index(name)
-        values = {row.cells[place].strip() for row in first}
-        pairs = {(*(row.cells[p] for p in places), row.cells[place].strip()) for row in first}
-        whole = all(value.isdecimal() for value in values)
-        if (kind == "text" or whole) and 1 < len(values) <= len(first) // 2 and len(pairs) == len(first):
-            found.append((len(values), name))
-    return [name for _, name in sorted(found)]
 
 
 # ---- one column ------------------------------------------------------------------------------------------------------

@@ -41,8 +41,8 @@ class Around(Holding):
     Args:
         model: any model with a normal prediction.
         column: index of the input that is the forecast.
-        reach: how far from 0 the forecast may be, in the units in which the model is: one that is farther out counts as
-            that far out, so that what is left of the target stays near the target.
+        reach: how far from 0 the forecast may be, in the model's units. A forecast farther out counts as that far out,
+            so that what is left of the target stays near the target.
     """
 
     model: Model

@@ -99,13 +99,13 @@ class Bank(Model):
     with p_k the geometric mean over the outputs, which share the weights. A voice that never expects what comes falls
     to α π_k / (1 − (1 − α)(1 − η)), so that it can come back. On exact targets even such a vote would be most of the
     error: in a forecast these parts of the weights count only as far as they do not double the variance of the rest.
-    The mixture Σ w_k N(m_k, s_k²) is then moved halfway to a mean that is stacked by recursive ridge regression of
-    y − m̄ on m_k − m̄, whose weights sum to 1; less far, or not at all, where that has made errors larger over the last
-    50 rows, as it does while targets become exact.
+    The mixture Σ w_k N(m_k, s_k²) is then moved halfway to a stacked mean. Its weights sum to 1, and follow from
+    recursive ridge regression of y − m̄ on m_k − m̄. The mixture moves less far, or not at all, where stacking has made
+    errors larger over the last 50 rows, as it does while targets become exact.
 
-    A corrected voice has a twin beside it, which expects a share ρ of the voice's last known error to come again:
-    m_k + ρ (y − m_k)_last, with ρ by recursive least squares in [0, 1], and the variance smaller by as much as that has
-    gained of late. Where targets are autocorrelated and no lags are among the inputs, the twins lead.
+    A corrected voice has a twin beside it, which expects a share ρ of the voice's last known error to come again: m_k +
+    ρ (y − m_k)_last. ρ in [0, 1] follows from recursive least squares. The twin's variance is smaller by what this has
+    gained recently. Where targets are autocorrelated and no lags are among the inputs, the twins lead.
 
     No forecast is farther out than the targets give reason to (`plausible`): [low − ℓ, high + ℓ] for mean and median, ℓ
     for the standard deviation of a voice, with ℓ the length of their range of late. A voice beyond that has no vote in

@@ -37,7 +37,7 @@ class BoundedState(View):
     offset: np.ndarray = floats("P")  # c of the roots, 0 for targets as they are
     learned: np.ndarray = wholes("P")  # targets whose roots were learned
     level: np.ndarray = floats("P")  # of these targets
-    size: np.ndarray = floats("P")  # mean of |y − low| of late
+    size: np.ndarray = floats("P")  # recent mean of |y − low|
     deficit: np.ndarray = floats("P")  # and of max(low − y, 0)
     excess: np.ndarray = floats("P")  # sum of y − y(m) for the mean root m, in standard deviations
     curved: np.ndarray = floats("P")  # sum of E[y] − y(m), likewise
@@ -57,8 +57,8 @@ class Bounded(Holding):
     model learns is not changed.
 
     With `root` = c the held model sees t = √(y − low + c) − √c in place of y, and inputs that are targets of before
-    (the setting `lags`) likewise. Amounts and counts vary the more the larger they are: their roots do not, and the law
-    of y, carried back from that of t, is wide where it is high and narrow next to the bound. Its mean is
+    (the setting `lags`) likewise. Amounts and counts vary the more the larger they are; their roots do not. The law of
+    y, carried back from that of t, is wide where it is high and narrow next to the bound. Its mean is
 
         y(m) + γ (E[y] − y(m))
 
@@ -67,9 +67,9 @@ class Bounded(Holding):
     below the bound has a root too (`predictions.Root`). Once such targets make up a tenth of the size of all of late,
     the roots are given up: the held model starts anew, with targets as they are.
 
-    With a leak the bounds are a guess: the share `leak` of the law stays as it was, and once a target has come that
-    is below `low` or above `high`, the bounds of that output do not count any more. Without a leak they are certain,
-    and a target outside the interval has the density 0.
+    With a leak the bounds are a guess. The share `leak` of the law stays as it was. Once a target is below `low` or
+    above `high`, the bounds of that output no longer count. Without a leak they are certain, and a target outside the
+    interval has the density 0.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]

@@ -48,17 +48,17 @@ class Calibrated(Holding):
 
         c_ℓ = z_ℓ · g(x) · s · exp(d_ℓ)
 
-    g is a factor for this row, between 1/10 and 10, by its inputs and the model's own law there: errors are larger at
-    some hours, some inputs, some levels of the target than at others (`wrappers.rowscale`). s is the spread of the
-    scores z/g of late, by several trackers of different speed mixed by likelihood: it answers a jump of the noise
-    within a few samples. d_ℓ is an integral controller (adaptive conformal inference: Gibbs and Candès 2021;
-    Angelopoulos, Candès and Tibshirani 2023 call it the I of PID):
+    g is a factor for this row, between 1/10 and 10, by its inputs and the model's own law there (`wrappers.rowscale`).
+    Errors are larger at some hours, inputs and levels of the target than at others. s is the spread of the scores z/g
+    of late, by several trackers of different speed mixed by likelihood: it answers a jump of the noise within a few
+    samples. d_ℓ is an integral controller (adaptive conformal inference: Gibbs and Candès 2021; Angelopoulos, Candès
+    and Tibshirani 2023 call it the I of PID):
 
         d_ℓ ← d_ℓ + γ_ℓ ([|z| > c_ℓ] − (1 − ℓ))
 
-    Summed over n samples this says: share outside − (1 − ℓ) = (change of d_ℓ) / (γ_ℓ n). A target is never outside
-    once c_ℓ exceeds every score, so d_ℓ stays bounded while the scores do, and the share outside tends to 1 − ℓ at
-    the rate 1/n: no assumption on the stream, the model, g or s, but that g and s are bounded away from 0. Where all
+    Summed over n samples this says: share outside − (1 − ℓ) = (change of d_ℓ) / (γ_ℓ n). A target is never outside once
+    c_ℓ exceeds every score, so d_ℓ stays bounded while the scores do. The share outside therefore tends to 1 − ℓ at the
+    rate 1/n. This assumes nothing of the stream or the model, only that g and s are bounded away from 0. Where all
     scores are 0, as on a constant, s and exp(d_ℓ) stay above 1/1100, and no target is outside. γ_ℓ = rate / (z_ℓ ·
     2φ(z_ℓ)) gives all levels one time constant, 1/rate samples.
 
@@ -80,8 +80,8 @@ class Calibrated(Holding):
             too.
         rate: of the controllers, one over their time constant in samples.
         gains: of the trackers of the spread; 0 is a tracker that stays with the model's word.
-        prior: weights of the trackers where nothing speaks for any; by default each has a tenth of the one before,
-            for a quick tracker wavers, and a jump of the noise speaks loudly enough.
+        prior: weights of the trackers before the scores have decided. By default each has a tenth of the weight of the
+            one before: quick trackers waver, and gain weight fast when the noise jumps.
         memory: factor by which the past counts less with each unit of time in the trackers' weights.
         features: of the scale model that g comes from, at most; 0 for none, g = 1. A state has half their square in
             numbers.

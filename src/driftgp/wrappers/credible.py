@@ -26,11 +26,11 @@ class CredibleState(View):
 
 @dataclass(frozen=True)
 class Credible(Holding):
-    """Hold a model that fills gaps, and let one input be a gap where it is far outside its own range of late.
+    """Hold a model that fills gaps, and let one input be a gap where it is far outside its own recent range.
 
     A forecast from elsewhere decides much of a model that is built around it. A lone fault of it, a 0 or a 999999, must
-    not decide a row. The range [low − ℓ, high + ℓ] is that of `plausible`, with ℓ = high − low; it is known once ten
-    values have come, and a value beyond it is believed if the two before it were beyond it too.
+    not decide a row. The range [low − ℓ, high + ℓ] is that of `plausible`, with ℓ = high − low. It is known once ten
+    values have come. A value beyond it is believed if the two before it were beyond it too.
 
     >>> from driftgp import AGP
     >>> from driftgp.wrappers import Gaps

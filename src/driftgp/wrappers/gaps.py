@@ -66,12 +66,12 @@ class GapsState(View):
     slope: np.ndarray = floats("D", "P")  # covariance of inputs and targets
     filled: np.ndarray = wholes("D")  # gaps so far
     judged: np.ndarray = wholes("D")  # gaps in rows whose error is known
-    share: np.ndarray = floats("D")  # how often of late
+    share: np.ndarray = floats("D")  # recent share of rows
     wider: np.ndarray = floats("D")  # by which factor the law was wider in these rows
     change: np.ndarray = floats("D", "P")  # h, by which the target changes with an input that is missing
     effect: np.ndarray = floats("D", "P")  # on the mean, of an input's being missing
     ratio: np.ndarray = floats("P")  # of squared errors to variances in complete rows
-    trust: float = number()  # share of the variance that is not due to gaps, of late
+    trust: float = number()  # recent share of the variance that is not due to gaps
     inner: Any = part()
 
     @property
@@ -97,10 +97,10 @@ class Filled(NamedTuple):
 class Gaps(Holding):
     """Hold a model, and let it predict and learn where inputs are missing (NaN).
 
-    **What stands in.** An input that is missing is expected to be what its own last value and the other inputs say: the
-    linear regression x̂_m of x_m(t) on u, where u has the inputs x_o(t) that are there and the last values x̂_m(t − 1)
-    of those that are not, by running means and covariances over 1000 rows. A temperature stays near its last value,
-    noise goes to its mean, and what the others determine is found. Its variance grows with the length of the gap.
+    **What replaces a missing input.** The linear regression x̂_m of x_m(t) on u replaces it, by running means and
+    covariances over 1000 rows. u has the inputs x_o(t) that are there, and the last values x̂_m(t − 1) of those that
+    are missing. A temperature stays near its last value, noise goes to its mean, and what the others determine is
+    found. Its variance grows with the length of the gap.
 
     **How much wider.** The law of the target is stretched about its mean to the variance v + τ²,
 
@@ -112,10 +112,10 @@ class Gaps(Holding):
     the errors as well.
 
     **What is learned.** A row says ρ = v/(v + τ²) of what a complete one does. The held model learns from it if that is
-    at least half of what rows have said of late: with a noise of twice the variance a row would take more from the mean
-    of the others than it gives. Of other rows it is told the target and not the inputs, so that it knows what came last
-    and learns nothing else. So a model that has met gaps is as good in complete rows as one that has not, and where
-    every row has gaps it learns from all of them.
+    at least half as much as recent rows. With a noise of twice the variance, a row would take more from the mean of the
+    others than it gives. Of other rows it is told the target and not the inputs, so that it knows what came last and
+    learns nothing else. So a model that has met gaps is as good in complete rows as one that has not, and where every
+    row has gaps it learns from all of them.
 
     An input that has not come yet is 0 until then, and inside of `Standardize` that is its first value: it is as if it
     had had it all along. One that never comes costs nothing.
@@ -179,7 +179,7 @@ class Gaps(Holding):
         self.model.check(state.inner)
 
     def facts(self, state: GapsState) -> dict[str, Any]:
-        """For each input that has had gaps: how many, their share of late, and how much wider the law was for them."""
+        """For each input that has had gaps: how many, their recent share, and how much wider the law was for them."""
         gaps = [
             {"input": int(d), "rows": int(state.filled[d]), "share": float(state.share[d]), "wider": wider}
             for d, wider in enumerate(np.where(state.judged > 0, state.wider, 1.0).tolist())
@@ -352,10 +352,10 @@ class Gaps(Holding):
         return c / unit[:, None]
 
     def _changes(self, state: GapsState, missing: np.ndarray) -> np.ndarray:
-        """h of inputs that are missing, D×P: by the slopes where few errors have told yet.
+        """h of inputs that are missing, D×P: by the slopes where there are few errors yet.
 
-        These are in units of the held model's variances: if its errors are smaller than it says, so is its law in the
-        end, and what a gap adds must not shrink with it.
+        These are in units of the held model's variances. If its errors are smaller than it says, its law shrinks in the
+        end, but what a gap adds must not shrink with it.
         """
         if (state.judged[missing] >= _FEW).all():
             return state.change
@@ -448,7 +448,7 @@ def _ridge(state: GapsState) -> float:
 
 
 def _gain(count: Any) -> Any:
-    """Weight of the last of so many rows in an average."""
+    """Weight of the last row in an average of this number of rows."""
     return np.minimum(_SOON / (count + _SOON - 1.0), 1.0)
 
 

@@ -90,8 +90,8 @@ class Guarded(Holding):
     the forecasts of many rows; at six it costs a few. Twice as far out it is left out, unless another was so
     among the last 1000: a stream with many such targets is to have intervals that show it.
 
-    A target that is absurd (`plausible`), such as a fill value of 10³⁷, is left out from the first row on, until as
-    many running as `plausible.confirming` says are so on the same side. Of the first 20 samples all are judged again
+    An absurd target (`plausible`), such as a fill value of 10³⁷, is left out from the first row on. It counts once
+    `plausible.confirming` targets in a row are absurd on the same side. Of the first 20 samples all are judged again
     when one comes: if another turns out to be absurd, or not to be, the held model starts again without it, or with it.
 
     A target that goes beyond the limit on the same side twice running is taken for real and counts in full. Where both
@@ -114,11 +114,11 @@ class Guarded(Holding):
         median |yᵢ − meanᵢ|  >  max( 4 · usual, 0.6 · median |yᵢ − median y| )   or   > 4 · median |yᵢ − median y|
 
     the held model starts from the 20 samples alone; not so where these targets are all the same, as those of a sensor
-    that is stuck. It does so at most twice in 1000 samples: a stream that keeps switching, such as a machine that is on
-    and off in turn, needs a model that knows both. Only errors of 1e8 times the median |yᵢ − median y| are a reason to
-    do it more often, since sums of numbers that far apart have no digits left. The usual size is a median that moves by
-    2 % with each error. The errors of a trial are those of the model as it is, not of forecasts that were issued before
-    it began to follow.
+    that is stuck. It does so at most twice in 1000 samples. A stream that keeps switching, such as a machine that goes
+    on and off, needs a model that knows both. Only errors of 1e8 times the median |yᵢ − median y| are a reason to do it
+    more often, since sums of numbers that far apart have no digits left. The usual size is a median that moves by 2 %
+    with each error. The errors of a trial are those of the model as it is, not of forecasts that were issued before it
+    began to follow.
 
     No forecast is farther out than the targets give reason to (`plausible`). Where mean or median lie beyond
 
@@ -139,8 +139,8 @@ class Guarded(Holding):
     Args:
         model: any model; its forecasts say how far out a target is.
         reach: standard deviations beyond which a lone target is not believed.
-        candid: say how little the first targets tell (`plausible.least_std`): before the first one every interval is
-            (−∞, ∞), and up to the ninth the law is no narrower than theirs gives reason to, stretched around its median
+        candid: widen the intervals of the first rows (`plausible.least_std`). Before the first target every interval is
+            (−∞, ∞). Up to the ninth the law is stretched around its median to what that few targets can tell
             (`predictions.Stretched`). For the model that answers a user: a wrapper around this one could make nothing
             of an infinite variance.
     """

@@ -3,8 +3,8 @@
     log g = w · ψᵀφ(x)
 
 φ are features of what is known before the target: the inputs, the mean and the scale of the law, how far out the last
-targets were. ψ follows by recursive least squares with forgetting, towards scores of the usual size in every row: with
-u the normal score of a target under the final law, had the whole of g been believed,
+targets were. ψ follows by recursive least squares with forgetting, so that scores have their usual size in every row.
+With u the normal score of a target under the final law, had the whole of g been applied,
 
     ψ ← ψ + k r,   r = min(1.25 |u|, 4) − 1,   k = C φ / (λ + φᵀC φ),   C ← (C − k φᵀC) / λ
 
@@ -51,7 +51,7 @@ _FARTHEST_OUT = 100.0  # of ψ
 class RowScaleState(View):
     """Units of the values, what is known of ψ, and how far out the last targets were."""
 
-    weight: np.ndarray = floats("C")  # of each value of late: its weight, mean and variance
+    weight: np.ndarray = floats("C")  # of each recent value: its weight, mean and variance
     mean: np.ndarray = floats("C")
     variance: np.ndarray = floats("C")
     psi: np.ndarray = floats("P", "F")
@@ -62,7 +62,7 @@ class RowScaleState(View):
 
 @dataclass(frozen=True)
 class RowScale:
-    """The scale model for so many features at most.
+    """The scale model for at most this number of features.
 
     Args:
         features: at most. Nine are of the law; then come the inputs, their second and their third polynomials, as many
@@ -242,7 +242,7 @@ def _spread(state: RowScaleState) -> np.ndarray:
 
 
 def _shared(z: np.ndarray, places: int) -> np.ndarray:
-    """Inputs (N×D) in so many places: sums of several, with the spread of one, where there are more inputs."""
+    """Inputs (N×D) in this number of places: sums of several, with the spread of one, where there are more inputs."""
     sums = np.stack([np.sum(z[:, place::places], 1) for place in range(places)], 1)
     return sums / np.sqrt([len(range(place, z.shape[1], places)) for place in range(places)])
 

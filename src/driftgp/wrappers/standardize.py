@@ -27,7 +27,7 @@ _FARTHEST = 10.0
 
 
 class StandardizeState(View):
-    """The units of each column, inputs first and targets after them, and what the samples have been like of late."""
+    """The units of each column, inputs first and then targets, and the running means and spreads of samples."""
 
     centre: np.ndarray = floats("columns")
     scale: np.ndarray = floats("columns")
@@ -55,12 +55,12 @@ class Standardize(Holding):
 
     With `adapt` = λ they follow the stream: each sample counts λ times as much as the one after it (λ = 1: all alike),
     and no warm-up batch is needed. The held model stays consistent because its units do not change sample by sample.
-    They stay as they are until the running mean has moved by a scale, or the running scale by a factor of two, in any
-    column; then, in one step, everything that the held model remembers is expressed in the new units (`Model.rescale`).
-    So at every moment all that it holds is in one set of units: it is the model that has seen those same samples in
-    today's units. Its hyperparameters are numbers of these units and stay: when the spread of the targets doubles, so
-    do signal and noise. A λ closer to 1 than the model's own is usually better: a scale changes more slowly than a
-    function, and known from few samples it wavers.
+    They are kept until the running mean of any column has moved by one scale, or its running scale by a factor of two.
+    Then everything that the held model remembers is expressed in the new units, in one step (`Model.rescale`). So at
+    every moment all that it holds is in one set of units: it is the model that has seen those same samples in today's
+    units. Its hyperparameters are numbers of these units and stay: when the spread of the targets doubles, so do signal
+    and noise. A λ closer to 1 than the model's own is usually better: a scale changes more slowly than a function, and
+    known from few samples it wavers.
 
     A column that has not varied yet has the size of its values for a scale, or 1 if they are 0. Hence a stream in other
     units (metres for millimetres) gives the same predictions in those units, from the first sample on. A sample that is

@@ -31,10 +31,10 @@ class Within(Holding):
 
         low − margin · (high − low)  ≤  x  ≤  high + margin · (high − low)
 
-    A faulty meter, a unit mixed up: a kernel with a linear part would follow such an input to a forecast as wild, and
-    learn a slope from it that takes a memory to forget. The limits give way to what lasts. An input that goes as far
-    twice running is taken for real, and the range reaches there at once; one that stands alone widens the range up to
-    the limit. An input that never changed has no range, and its first other value counts as it is.
+    The cause may be a faulty meter or a wrong unit. A kernel with a linear part would follow such an input to a wild
+    forecast, and learn a slope that takes a memory to forget. The limits give way to what lasts. An input that goes as
+    far twice running is taken for real, and the range reaches there at once; one that stands alone widens the range up
+    to the limit. An input that never changed has no range, and its first other value counts as it is.
 
     >>> from driftgp import AGP
     >>> from driftgp.kernels import Linear
