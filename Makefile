@@ -11,6 +11,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 SPARK_VENV := .venv-spark
 CORE_VENV := .venv-core
 NATIVE := hatch_build.py build_engine.py $(wildcard src/driftgp/engine/cpp/*)
+CPP := $(wildcard src/driftgp/engine/cpp/*.[ch]*) tests/engine/arithmetic.cpp
 BENCH_VENV := benchmarks/.venv
 LOCK_VENV := .cache/lock
 UV_VERSION := 0.13.7
@@ -33,18 +34,19 @@ CORE_TESTS := $(addprefix tests/, base kernels gp models engine predictions memb
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-spark reproduce test test-all test-core test-pythons test-sanitised fuzz soak test-spark check format format-check lint types imports doctest pictures docs bench lock wheels check-wheels emulators test-lowest clean
 
-help: ## print this list
+help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---- what a user runs
 
-demo: $(VENV)/.demo ## the toy stream and bike rentals: a table and a picture of each (ARGS="--only bikes")
+demo: $(VENV)/.demo ## the toy stream and bike rentals (ARGS="--only bikes")
 	@$(BIN)/driftgp demo $(ARGS)
 
-reproduce: $(VENV)/.dev ## the paper's tables and figures (ARGS="toy --seeds 50 --methods AGP"); load and sales need DRIFTGP_DATA
+# Load and sales need DRIFTGP_DATA; further: ARGS="toy --seeds 50 --methods AGP".
+reproduce: $(VENV)/.dev ## the paper's tables and figures (ARGS="toy --seeds 50")
 	$(TEST_ENV) $(BIN)/python -m experiments $(if $(ARGS),$(ARGS),all)
 
-demo-spark: $(SPARK_VENV)/.made ## a stream of files on Spark, predicted meter by meter; needs Java 17
+demo-spark: $(SPARK_VENV)/.made ## a stream of files on Spark; needs Java 17
 	@$(SPARK_VENV)/bin/python examples/spark_stream.py $(ARGS)
 
 test: $(VENV)/.dev ## the quick tests (ARGS="-k window")
@@ -53,10 +55,10 @@ test: $(VENV)/.dev ## the quick tests (ARGS="-k window")
 test-all: $(VENV)/.dev ## the slow tests too
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow or not slow" $(ARGS)
 
-test-core: $(CORE_VENV)/.made ## the core's tests, in an environment that has numpy and scipy and no JAX
+test-core: $(CORE_VENV)/.made ## the core's tests, with numpy and scipy alone
 	$(TEST_ENV) $(CORE_VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(CORE_TESTS) $(ARGS)
 
-test-pythons: ## the same, by each declared version of Python that is on this machine
+test-pythons: ## the same by each declared Python on this machine
 	pythons=$$($(PYTHON) -m tools.interpreters) || exit; for python in $$pythons; do \
 		version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && \
 		$(MAKE) test-core PYTHON=$$python CORE_VENV=.cache/core-$$version || exit; done
@@ -68,7 +70,8 @@ SANITISED := .cache/sanitised
 SANITISED_TESTS := tests/engine tests/members tests/models/test_records.py tests/wrappers
 SANITISED_FLAGS_address := -DDRIFTGP_SEALED -fsanitize=address,undefined -fno-sanitize-recover=undefined
 SANITISED_FLAGS_thread := -fsanitize=thread
-test-sanitised: $(addprefix sanitised-, $(SANITISERS)) ## the C++ engine under ASan with UBSan, and under TSan (SANITISERS=thread)
+# One of them: SANITISERS=thread.
+test-sanitised: $(addprefix sanitised-, $(SANITISERS)) ## the C++ engine under ASan, UBSan and TSan
 sanitised-%: $(VENV)/.dev
 	rm -rf $(SANITISED)/$* && mkdir -p $(SANITISED)/$* && cp -r src build_engine.py $(SANITISED)/$*
 	cd $(SANITISED)/$* && CXX="c++ $(SANITISED_FLAGS_$*) -g" $(CURDIR)/$(BIN)/python -c \
@@ -78,32 +81,35 @@ sanitised-%: $(VENV)/.dev
 	$(BIN)/python -m pytest $(SANITISED_TESTS) $(ARGS) \
 		&& $(BIN)/python -m tests.fuzz states stacks interrupts --cases 1000 --longest 120 --seconds 1800
 
-fuzz: $(VENV)/.dev ## hostile states, files, calls, streams and interrupts, by seed (ARGS="states --seed 7 --only 123": one case again)
+# By seed; one case again: ARGS="states --seed 7 --only 123".
+fuzz: $(VENV)/.dev ## hostile states, files, streams (ARGS="states --seed 7")
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz $(ARGS)
 
-soak: $(VENV)/.dev ## a million hostile steps of several models: memory, slowest step (ARGS="--steps 100000")
+soak: $(VENV)/.dev ## a million hostile steps (ARGS="--steps 100000")
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz.soak $(ARGS)
 
 test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
 	$(TEST_ENV) $(SPARK_ENV) PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \
 		$(SPARK_VENV)/bin/python -m pytest --doctest-modules src/driftgp/spark tests/spark $(ARGS)
 
-bench: $(BENCH_VENV)/.made ## measure speed against rivals and the limit (QUICK=1: under 5 minutes)
+bench: $(BENCH_VENV)/.made ## speed beside rivals and the limit (QUICK=1: 5 minutes)
 	$(BENCH_VENV)/bin/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
 
 # ---- what is released (RELEASING.md)
 
-wheels: $(WHEELS_VENV)/.made ## the sdist and a wheel for each platform into dist/ (ARGS=win_amd64: that one; first: minutes)
+# The first takes minutes; ARGS=win_amd64 makes that one alone.
+wheels: $(WHEELS_VENV)/.made ## the sdist and the wheels into dist/ (ARGS=win_amd64)
 	$(WHEELS_VENV)/bin/python -m tools.wheels --workers $(WORKERS) $(ARGS)
 
-check-wheels: $(WHEELS_VENV)/.made ## look into each file of dist/, install and run what this machine can run
+check-wheels: $(WHEELS_VENV)/.made ## look into dist/, run what this machine can run
 	$(WHEELS_VENV)/bin/python -m tools.check_wheels $(ARGS)
 
 # Packages of Debian 12, with its Python. Those of other systems are unpacked into a folder and not installed: some programs
 # take a system that has musl's loader for one without glibc.
 EMULATED := .cache/emulated
 ARM64 := python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 libexpat1 libffi8 libgcc-s1 libstdc++6 zlib1g
-emulators: ## on Debian 12, as root: what make check-wheels runs other platforms' libraries with
+# On Debian 12, as root: what `make check-wheels` runs other platforms' libraries with.
+emulators:
 	dpkg --add-architecture arm64
 	apt-get update --quiet
 	apt-get install --quiet --yes qemu-user-static wine64
@@ -124,7 +130,7 @@ TESTS_frames := tests/stream
 TESTS_rivals := tests/rivals
 TESTS_spark := tests/spark
 UV_INSTALL = $(LOCK_VENV)/bin/uv pip install --quiet --python $(LOWEST)/$*/bin/python
-test-lowest: $(addprefix lowest-, $(EXTRA)) ## the core's and all extras' tests with the lowest versions allowed (EXTRA=river)
+test-lowest: $(addprefix lowest-, $(EXTRA)) ## tests with the lowest versions allowed (EXTRA=river)
 lowest-%: $(LOCK_VENV)/.uv-$(UV_VERSION)
 	$(PYTHON) -m venv --clear $(LOWEST)/$*
 	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --resolution lowest-direct --python-version 3.11 --no-header \
@@ -137,29 +143,32 @@ lowest-%: $(LOCK_VENV)/.uv-$(UV_VERSION)
 
 # ---- the one command that checks a change, and its parts
 
-check: format-check lint types imports doctest docs ## formatting, ruff, mypy, import contracts, doctests, docs
+check: format-check lint types imports doctest docs ## all of format-check lint types imports doctest docs
 
 format: $(VENV)/.dev ## rewrite the code in the house format
+	$(BIN)/clang-format -i $(CPP)
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix --exit-zero --quiet
 
 format-check: $(VENV)/.dev
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/ruff format --check
 
-lint: $(VENV)/.dev ## ruff
+lint: $(VENV)/.dev
 	$(BIN)/ruff check
 
-types: $(VENV)/.dev ## mypy, strict
+types: $(VENV)/.dev
 	$(BIN)/mypy
 
-imports: $(VENV)/.dev ## the import contracts of pyproject.toml
+imports: $(VENV)/.dev
 	PYTHONPATH=. $(BIN)/lint-imports --cache-dir .cache/import-linter
 
-doctest: $(VENV)/.dev ## the examples in docstrings, in README.md and in docs/ (those of Spark: make test-spark)
+# Those of Spark: make test-spark.
+doctest: $(VENV)/.dev ## the examples in docstrings, README.md and docs/
 	$(TEST_ENV) $(BIN)/python -m pytest --quiet --doctest-modules --doctest-glob='*.md' --ignore=src/driftgp/spark \
 		src experiments README.md docs
 
-pictures: $(VENV)/.dev ## draw the pictures of the concepts and of the tutorial anew
+pictures: $(VENV)/.dev ## draw the pictures of the docs anew
 	$(BIN)/python -m benchmarks.pictures docs/images
 
 docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
@@ -168,7 +177,7 @@ docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
 
 # ---- environments: made once, renewed when a lock or pyproject.toml changes
 
-lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks after a change of dependencies (UPGRADE=1: newest versions)
+lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks of dependencies (UPGRADE=1: newest)
 	$(COMPILE) --output-file requirements/dev.lock $(LOCK_INPUT) \
 		--extra dev --extra cli --extra frames --extra compare --extra sklearn --extra river --extra skpro --extra sktime --extra docs
 	$(COMPILE) --output-file requirements/demo.lock $(LOCK_INPUT) \

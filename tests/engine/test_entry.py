@@ -1,6 +1,8 @@
 """The functions of driftgp.h, called as a C program might: what is missing or negative is an error, never a crash."""
 
 import ctypes
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from driftgp import AGP
 from driftgp.engine import engine
 from driftgp.engine.library import Rows, library
 from driftgp.engine.native import NativeEngine
+from driftgp.forecasting.native import _Series
 
 pytestmark = pytest.mark.skipif(engine(AGP(), 2, 1).kind != "native", reason="the compiled engine is not there")
 
@@ -36,6 +39,12 @@ def state(native: NativeEngine) -> np.ndarray:
     record = np.zeros((), native.record_dtype)
     native.start(record, np.zeros((0, 2)), np.zeros((0, 1)))
     return record.reshape(1)
+
+
+def test_what_takes_nothing_that_could_be_missing(functions):
+    assert functions.driftgp_interface() > 0
+    assert functions.driftgp_level(0) > 0
+    assert functions.driftgp_level(99) == functions.driftgp_level(-1) == -1
 
 
 def test_sizes_of_no_model_are_0(functions):
@@ -120,3 +129,51 @@ def test_one_share_that_fails_is_told_and_the_others_are_done(native):
         native.library.check(native.library.run_all(native.address, rows, 4))
     assert [share.done for share in rows] == [30, 30, 0, 30]
     assert states["samples"].tolist() == [30, 30, 0, 30]
+
+
+# ---- the forecaster's rows -------------------------------------------------------------------------------------------
+
+
+def forecaster(**missing: Any) -> tuple[_Series, list[Any]]:
+    """Two rows of a series whose sizes and numbers are all zeros, and the arrays that must outlive the call."""
+    counts = library().follow_sizes
+    sizes, zeros, wholes = np.zeros(counts[0], np.int64), np.zeros(256), np.zeros(256, np.int64)
+    of_wholes = (ctypes.c_void_p * counts[1])(*[wholes.ctypes.data] * counts[1])
+    arrays = (ctypes.c_void_p * counts[2])(*[zeros.ctypes.data] * counts[2])
+    own = {"sizes": sizes.ctypes.data, "arrays": ctypes.addressof(arrays), "wholes": ctypes.addressof(of_wholes)}
+    given = dict.fromkeys(("values", "years", "known", "past"), zeros.ctypes.data) | {"slots": wholes.ctypes.data}
+    return _Series(**(own | given | {"rows": 2, "first": 0} | missing)), [sizes, zeros, wholes, of_wholes, arrays]
+
+
+MISSING = ("sizes", "arrays", "wholes", "values", "slots", "years", "known", "past")
+
+
+@pytest.mark.parametrize("wrong", [*({name: None} for name in MISSING), {"rows": -1}, {"first": -1}], ids=str)
+def test_a_forecaster_with_an_array_missing_or_a_size_below_0_is_refused(functions, wrong):
+    series, _alive = forecaster(**wrong)
+    assert functions.driftgp_follow(ctypes.byref(series), 0) == INVALID
+    assert functions.driftgp_reason()
+
+
+@pytest.mark.parametrize("kind", ["arrays", "wholes"])
+def test_a_forecaster_with_one_of_its_arrays_missing_is_refused(functions, kind):
+    series, alive = forecaster()
+    alive[4 if kind == "arrays" else 3][-1] = None
+    assert functions.driftgp_follow(ctypes.byref(series), 0) == INVALID
+
+
+def test_a_forecaster_of_a_size_below_0_or_a_level_that_is_not_there_is_refused(functions):
+    assert functions.driftgp_follow(None, 0) == INVALID
+    series, alive = forecaster()
+    assert functions.driftgp_follow(ctypes.byref(series), 99) == INVALID
+    alive[0][-1] = -1
+    assert functions.driftgp_follow(ctypes.byref(series), 0) == INVALID
+    assert functions.driftgp_follow_sizes(-1) == functions.driftgp_follow_sizes(4) == -1
+
+
+def test_every_function_of_the_header_is_called_here():
+    header = (library().path.parent / "cpp" / "driftgp.h").read_text(encoding="utf-8")
+    exported = set(re.findall(r"^DRIFTGP_API [^;(]*?\b(driftgp_\w+)\(", header, re.MULTILINE))
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert len(exported) >= 15
+    assert [name for name in exported if f".{name}(" not in here] == []

@@ -83,7 +83,8 @@ typedef struct {
 
 DRIFTGP_API int32_t driftgp_interface(void);
 DRIFTGP_API const char *driftgp_reason(void);
-DRIFTGP_API int32_t driftgp_level(int32_t wanted);  /* the level that would be used, or −1 where there is no such build */
+/* The level that would be used, or −1 where there is no such build. */
+DRIFTGP_API int32_t driftgp_level(int32_t wanted);
 
 DRIFTGP_API int32_t driftgp_make(const double *description, size_t count, int64_t inputs, int64_t outputs, int32_t level,
                                  driftgp_model **made);

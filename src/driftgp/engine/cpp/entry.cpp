@@ -82,6 +82,16 @@ void refuse_without(bool all_there) {
 void refuse_below_0(int64_t size) {
     if (size < 0) throw std::invalid_argument("sizes must not be below 0; got " + std::to_string(size));
 }
+template <class Array>
+bool all_there(Array *const *arrays, int64_t count) {
+    return arrays && std::all_of(arrays, arrays + count, [](const Array *array) { return array != nullptr; });
+}
+// A level for which there is a build.
+int32_t available(int32_t wanted) {
+    if (chosen(wanted) < 0)
+        throw std::invalid_argument("there is no build of level " + std::to_string(wanted) + " for this processor");
+    return chosen(wanted);
+}
 
 // Rows of some states, and what was thrown on the way.
 struct Share : driftgp::Task {
@@ -114,8 +124,7 @@ int32_t driftgp_make(const double *description, size_t count, int64_t inputs, in
     return safely([&] {
         refuse_without(description && made);
         *made = nullptr;
-        driftgp::Make make = level(chosen(wanted));
-        if (!make) throw std::invalid_argument("there is no build of level " + std::to_string(wanted) + " for this processor");
+        driftgp::Make make = level(available(wanted));
         if (inputs < 1 || inputs > MOST || outputs < 1 || outputs > MOST)
             throw std::invalid_argument("inputs and outputs must lie between 1 and " + std::to_string(MOST));
         *made = make(driftgp::Reader(description, count).all(), int(inputs), int(outputs));
@@ -163,8 +172,13 @@ int32_t driftgp_complete(const driftgp_model *model, void *state) {
 }
 int32_t driftgp_follow(driftgp_series *series, int32_t wanted) {
     return safely([&] {
-        refuse_without(series && series->sizes && series->arrays && series->wholes);
-        switch (chosen(wanted)) {
+        refuse_without(series && series->sizes && all_there(series->arrays, forecast::ARRAYS_) &&
+                       all_there(series->wholes, forecast::WHOLES_));
+        refuse_below_0(*std::min_element(series->sizes, series->sizes + forecast::SIZES_));
+        refuse_below_0(std::min(series->rows, series->first));
+        refuse_without(series->first >= series->rows ||
+                       (series->values && series->slots && series->years && series->known && series->past));
+        switch (available(wanted)) {
 #ifdef DRIFTGP_HAS_X86_V3
             case DRIFTGP_X86_V3: return x86_v3::follow(*series);
 #endif

@@ -429,7 +429,8 @@ class Kernel {
         }
     }
 
-    // ∂k/∂log p = 4 k sin cos angle/ℓ², ∂k/∂log ℓ = 4 k sin²/ℓ², ∂k/∂u = −4 k sin cos π/(p ℓ²) with the angle π (u − z)/p
+    // ∂k/∂log p = 4 k sin cos angle/ℓ², ∂k/∂log ℓ = 4 k sin²/ℓ² and
+    // ∂k/∂u = −4 k sin cos π/(p ℓ²), with the angle π (u − z)/p
     void pull_periodic(const Term &term, bool with_samples, int t0, int n, const double *A, const double *k,
                        double *gradient, const Moves &moves) const {
         const Points &z = with_samples ? samples : points;
