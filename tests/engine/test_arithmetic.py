@@ -1,4 +1,4 @@
-"""The C++ engine's own arithmetic, by a small program in C++: products, factors and laws, for each kind of processor."""
+"""The C++ engine's own arithmetic, by a small program in C++: products, factors and laws, for each processor."""
 
 import shutil
 import subprocess
