@@ -14,9 +14,7 @@ class AGP final : public Node {
     int T;                   // samples in the window, 0 if there is none
     bool own_window = true;  // false, set before `declare`, where a bank holds the window
 
-    AGP(const driftgp::Part &part, int D_, int P_) : rules(part, D_, P_) {
-        D = D_, P = P_, T = rules.T;
-    }
+    AGP(const driftgp::Part &part, int D_, int P_) : rules(part, D_, P_) { D = D_, P = P_, T = rules.T; }
 
     void declare(Layout &state) override {
         size_t start = state.size, M = rules.M, H = rules.formula.parameters, A = rules.averages();
@@ -36,7 +34,8 @@ class AGP final : public Node {
         forecast.floats("mean", P), forecast.floats("variance", P), forecast.floats("noise", P);
     }
 
-    // ---- the contract, with a window of its own ----------------------------------------------------------------------
+    // ---- the contract, with a window of its own
+    // ----------------------------------------------------------------------
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         start_on(state, state + at.window, X, y, rows, memory);
@@ -59,7 +58,8 @@ class AGP final : public Node {
     void complete(double *state, Memory &memory) const override { complete_on(state, state + at.window, memory); }
     void check(const double *state) const override { check_on(state, state + at.window); }
 
-    // ---- the same, with a window that lies anywhere ------------------------------------------------------------------
+    // ---- the same, with a window that lies anywhere
+    // ------------------------------------------------------------------
 
     // Fills the window too.
     void start_on(double *state, double *window, const double *X, const double *y, int64_t rows, Memory &memory) const {
@@ -68,16 +68,18 @@ class AGP final : public Node {
         View view = look(state, window);
         if (T == 0) {  // the batch is kept while it is learned from; after that the statistics carry the past
             if (rows == 0 && !rules.given)
-                throw std::invalid_argument("X must not be empty when window is None and no inducing_inputs are given: "
-                                            "there would never be an inducing point");
+                throw std::invalid_argument(
+                    "X must not be empty when window is None and no inducing_inputs are given: "
+                    "there would never be an inducing point");
             view.X = memory.zeros(rows * D), view.y = memory.zeros(rows * P), view.w = memory.zeros(rows);
             view.Kux = memory.zeros(size_t(rules.M) * rows);
         }
         try {
             Work(rules, view, T == 0 ? int(rows) : T, memory).start(X, y, int(rows));
         } catch (const NoFactor &) {
-            throw std::invalid_argument("X must hold inputs that the kernel has finite covariances for, and y targets "
-                                        "whose squares are finite: the covariance of the inducing points has no factor");
+            throw std::invalid_argument(
+                "X must hold inputs that the kernel has finite covariances for, and y targets "
+                "whose squares are finite: the covariance of the inducing points has no factor");
         }
     }
     // The window holds the sample already; `leaving` is what was in its place.
@@ -104,7 +106,8 @@ class AGP final : public Node {
     // `window_too`: the samples as well; those that weigh nothing are no samples and become zeros.
     void rescale_on(double *state, double *window, const Units &units, bool window_too, Memory &memory) const {
         if (T == 0)
-            throw std::invalid_argument("window must be a number for AGP to change its units: the statistics alone cannot");
+            throw std::invalid_argument(
+                "window must be a number for AGP to change its units: the statistics alone cannot");
         View view = look(state, window);
         for (int64_t i = 0; i < *view.points * D; i++)
             view.U[i] = in_other_units(view.U[i], units.x_centre[i % D], units.x_scale[i % D]);
@@ -140,7 +143,7 @@ class AGP final : public Node {
     Rules rules;
     struct {
         size_t window = 0, w, U, points, theta, noise, Kux, n, yy, b, Phi, kappa, inverse_L, C, alpha, adam_mean,
-            adam_square, adam_steps, samples, skipped, repaired;
+               adam_square, adam_steps, samples, skipped, repaired;
     } at;
 
     View look(double *state, double *window) const {
@@ -149,7 +152,8 @@ class AGP final : public Node {
         if (window) v.X = window, v.y = window + size_t(T) * D, v.cursor = &whole(window, size_t(T) * (D + P));
         v.w = state + at.w, v.U = state + at.U, v.points = whole_at(at.points);
         v.theta = state + at.theta, v.noise = state + at.noise, v.Kux = state + at.Kux;
-        v.n = state + at.n, v.yy = state + at.yy, v.b = state + at.b, v.Phi = state + at.Phi, v.kappa = state + at.kappa;
+        v.n = state + at.n, v.yy = state + at.yy, v.b = state + at.b, v.Phi = state + at.Phi,
+        v.kappa = state + at.kappa;
         v.inverse_L = state + at.inverse_L, v.C = state + at.C, v.alpha = state + at.alpha;
         v.adam_mean = state + at.adam_mean, v.adam_square = state + at.adam_square;
         v.adam_steps = whole_at(at.adam_steps), v.samples = whole_at(at.samples), v.skipped = whole_at(at.skipped);

@@ -15,7 +15,8 @@ class Anchored : public Node {
     // as in anchored.py
     static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 50, REPLAY_ROWS = 32;
     static constexpr int64_t FIRST_POINTS = 26, LATER_POINTS = 11, FEWEST = 32, LONGEST = 4000, APART = 100, SINCE = 50;
-    static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7, LEAST_NOISE = -23.025850929940457;  // the last: log 1e-10
+    static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7,
+                            LEAST_NOISE = -23.025850929940457;  // the last: log 1e-10
     static constexpr int64_t MOST_POINTS = 1 << 12, MOST_ROWS = 1 << 24;
 
     int M = 1, F = 1, K = 2;
@@ -26,7 +27,8 @@ class Anchored : public Node {
            stage = 0, at = 0, first = 0, span = 0, next_Z = 0, next_N = 0, next_points = 0, sums = 0, moments = 0,
            totals = 0;
     int ldF = 0;
-    size_t again = 0;  // where the last forecast is kept for the step after it: whose, its rows, x, φ, and C φ of each head
+    size_t again =
+        0;  // where the last forecast is kept for the step after it: whose, its rows, x, φ, and C φ of each head
 
     // ---- rows and regressions
 
@@ -238,7 +240,8 @@ class Anchored : public Node {
         for (int i = 0; i < own; i++) {
             trace += A[size_t(i) * ld + i];
             for (int j = 0; j < own; j++)
-                for (int o = 0; o < P; o++) c[i * P + o] += A[size_t(i) * ld + j] * state[moments + size_t(j) * P + o] / q;
+                for (int o = 0; o < P; o++)
+                    c[i * P + o] += A[size_t(i) * ld + j] * state[moments + size_t(j) * P + o] / q;
             for (int o = 0; o < P; o++) {
                 explained += c[i * P + o] * state[moments + size_t(i) * P + o] / q;
                 weights += c[i * P + o] * c[i * P + o];
@@ -251,11 +254,13 @@ class Anchored : public Node {
         state[totals + 3] = 0.5 * (P * (n - own + trace) - squared + explained + weights) - rest;
         whole(state, stage) = SLOPE, whole(state, at) = 0;
     }
-    // What the bound asks of 1, √v x and k(Z, x) rather than of φ(x) (evidence.reach): A⁻¹ goes to the sums, c is changed.
+    // What the bound asks of 1, √v x and k(Z, x) rather than of φ(x) (evidence.reach): A⁻¹ goes to the sums, c is
+    // changed.
     void reach(double *state, double *A, int own, int ld, double *c, Memory &memory) const {
         int first = 1 + D, m = own - first, ldm = padded(m);
         size_t square = size_t(m) * ldm;
-        double *N = memory.zeros(square), *left = memory.zeros(square), *E = memory.zeros(square), *one = memory.zeros(square);
+        double *N = memory.zeros(square), *left = memory.zeros(square), *E = memory.zeros(square),
+               *one = memory.zeros(square);
         const double *triangle = state + next_N;
         for (int i = 0; i < m; i++) std::copy_n(triangle + FixedPoints::lower_row(i), i + 1, N + size_t(i) * ldm);
         for (int i = 0; i < m; i++) {
@@ -338,7 +343,8 @@ class Anchored : public Node {
         z.gram(one, memory);
         for (int i = 0; i < m; i++)
             for (int j = i; j < m; j++) {
-                double &weight = Wz[size_t(i) * z.ld + j], slope = P * (weight / p.noise - C[packed_row(own, first + i) + j - i]);
+                double &weight = Wz[size_t(i) * z.ld + j],
+                       slope = P * (weight / p.noise - C[packed_row(own, first + i) + j - i]);
                 for (int o = 0; o < P; o++) slope += c[size_t(first + i) * P + o] * c[size_t(first + j) * P + o];
                 weight = -0.5 * slope * one[size_t(i) * z.ld + j];
             }
@@ -477,7 +483,8 @@ class Anchored : public Node {
     }
     int voices() const override { return heads.count(); }
 
-    void start(double *state, const double *inputs, const double *targets, int64_t count, Memory &memory) const override {
+    void start(double *state, const double *inputs, const double *targets, int64_t count,
+               Memory &memory) const override {
         {
             Lease lease(memory);
             prior_of(D, state + theta, memory.take(K));
@@ -502,7 +509,8 @@ class Anchored : public Node {
             heads.forecast(state, h, phi, product, q, made + voice(h));
         }
     }
-    void learn(double *state, const double *x, const double *target, double, const double *, Memory &memory) const override {
+    void learn(double *state, const double *x, const double *target, double, const double *,
+               Memory &memory) const override {
         if (!is_sample(x, D, target, P)) return;
         Lease lease(memory);
         double *wrong = memory.take(size_t(heads.count()) * P);
@@ -541,17 +549,20 @@ class Anchored : public Node {
     }
     void complete(double *, Memory &) const override {}
     void check(const double *state) const override {
-        int64_t there = whole(state, rows), now = whole(state, stage), next = whole(state, at), begin = whole(state, first);
+        int64_t there = whole(state, rows), now = whole(state, stage), next = whole(state, at),
+                begin = whole(state, first);
         int64_t wide = whole(state, span), lately = whole(state, fresh), count = whole(state, next_points);
         refuse_unless(there >= 0 && there < INT64_C(1) << 60, "rows", "a count");
         refuse_unless(lately >= 0 && lately <= there, "fresh", "at most rows");
         refuse_unless_counts(state, due, 1, "due"), refuse_unless_counts(state, refresh, 1, "refresh");
         refuse_unless(whole(state, points) >= 0 && whole(state, points) <= M, "points", "at most M");
         refuse_unless(count >= 0 && count <= M, "next_points", "at most M");
-        refuse_unless(now >= NOTHING && now <= HEADS && next >= 0 && begin >= 0 && wide >= 0, "stage", "a stage with its rows");
+        refuse_unless(now >= NOTHING && now <= HEADS && next >= 0 && begin >= 0 && wide >= 0, "stage",
+                      "a stage with its rows");
         bool fitting = now >= FACTOR && now <= FINISH;
         if (fitting) {
-            refuse_unless(wide > 0 && wide <= there && begin <= there - wide && begin >= there - ring, "first", "a row that is kept");
+            refuse_unless(wide > 0 && wide <= there && begin <= there - wide && begin >= there - ring, "first",
+                          "a row that is kept");
             refuse_unless(count <= wide && next <= std::min(sample, wide), "at", "a row of the fit");
         }
         if (now == REPLAY || now == HEADS) refuse_unless(next <= there, "at", "a row of the stream");

@@ -32,8 +32,8 @@ class Bank : public Node {
     std::vector<int> corrected;  // voices that have a twin, C
     std::vector<Member> members;
     std::vector<Window> windows;
-    size_t weights = 0, errors = 0, last = 0, products = 0, squares = 0, own = 0, twin = 0, A = 0, b = 0, error = 0, harm = 0,
-           stack = 0;
+    size_t weights = 0, errors = 0, last = 0, products = 0, squares = 0, own = 0, twin = 0, A = 0, b = 0, error = 0,
+           harm = 0, stack = 0;
     Span span;
     // in a forecast: where the weights, the shift, errors known and twins are, and how many numbers it has
     size_t told_weights = 0, told_shift = 0, told_last = 0, told_twins = 0, told = 0;
@@ -79,7 +79,8 @@ class Bank : public Node {
             Span::Limits limits = span.limits(state, p);
             for (size_t v = 0; v < V; v++) {
                 double *said = made + told_voices[v] + p;
-                if (v >= first_twin) correct_twin(state, made, v - first_twin, p), wild[v] += wild[corrected[v - first_twin]];
+                if (v >= first_twin)
+                    correct_twin(state, made, v - first_twin, p), wild[v] += wild[corrected[v - first_twin]];
                 wild[v] += limits.apply(said[0], said[P], said[2 * P]);
             }
         }
@@ -211,7 +212,8 @@ class Bank : public Node {
     Bank(const driftgp::Part &part, int inputs, int outputs) {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
-        std::vector<double> twins = settings.numbers("corrected", part.children.size(), 0.0, double(part.children.size()) - 1.0);
+        std::vector<double> twins =
+            settings.numbers("corrected", part.children.size(), 0.0, double(part.children.size()) - 1.0);
         prior = settings.numbers("prior", 1 << 12, 0.0, 1.0);
         settings.end(part.children.size());
         if (part.children.empty()) throw std::invalid_argument("a bank must have members");
@@ -392,13 +394,13 @@ class Bank : public Node {
 
     // ---- the law: a mixture
 
-    double to_normal(const double *made, int p, double y) const override { 
+    double to_normal(const double *made, int p, double y) const override {
         return mixture(made, p).to_normal(y - made[told_shift + p]);
     }
-    double from_normal(const double *made, int p, double z) const override { 
+    double from_normal(const double *made, int p, double z) const override {
         return mixture(made, p).from_normal(z) + made[told_shift + p];
     }
-    double log_prob(const double *made, int p, double y) const override { 
+    double log_prob(const double *made, int p, double y) const override {
         return mixture(made, p).log_prob(y - made[told_shift + p]);
     }
 };

@@ -31,9 +31,7 @@ struct Root {
         double d = y - base;
         return d / (std::sqrt(offset + (d < 0.0 ? 0.0 : d)) + std::sqrt(offset));
     }
-    double back(double t) const {
-        return rooted() ? base + t * (2.0 * std::sqrt(offset) + (t < 0.0 ? 0.0 : t)) : t;
-    }
+    double back(double t) const { return rooted() ? base + t * (2.0 * std::sqrt(offset) + (t < 0.0 ? 0.0 : t)) : t; }
     double log_slope(double y) const {
         return rooted() ? -0.5 * std::log(4.0 * (offset + (y - base < 0.0 ? 0.0 : y - base))) : 0.0;
     }
@@ -77,8 +75,7 @@ class Bounded : public Holding {
     double low_now(const double *state, int p) const { return std::isfinite(lows[p]) ? state[low + p] : -INFINITE; }
     double high_now(const double *state, int p) const { return std::isfinite(highs[p]) ? state[high + p] : INFINITE; }
     void count(double *state, const double *y) const {
-        for (int p = 0; p < P; p++)
-            whole(state, outside + p) += y[p] < low_now(state, p) || y[p] > high_now(state, p);
+        for (int p = 0; p < P; p++) whole(state, outside + p) += y[p] < low_now(state, p) || y[p] > high_now(state, p);
     }
 
     // ---- roots
@@ -95,7 +92,8 @@ class Bounded : public Holding {
         if (lags.empty()) return X;
         double *seen = memory.take(size_t(rows) * D);
         for (int64_t i = 0; i < rows; i++)
-            for (int d = 0; d < D; d++) seen[i * D + d] = Root{state[lag_base + d], state[lag_offset + d]}.of(X[i * D + d]);
+            for (int d = 0; d < D; d++)
+                seen[i * D + d] = Root{state[lag_base + d], state[lag_offset + d]}.of(X[i * D + d]);
         return seen;
     }
     const double *seen_targets(const double *state, const double *y, int64_t rows, Memory &memory) const {
@@ -111,7 +109,8 @@ class Bounded : public Holding {
             Root of = root(state, p);
             Root::Moments now = of.moments(said[p], said[P + p]);
             double std = std::sqrt(now.variance);
-            if (!of.rooted() || !std::isfinite(y[p]) || !std::isfinite(now.middle) || !(std > 0.0) || !std::isfinite(std))
+            if (!of.rooted() || !std::isfinite(y[p]) || !std::isfinite(now.middle) || !(std > 0.0) ||
+                !std::isfinite(std))
                 continue;
             double error = clip((y[p] - now.middle) / std, -FARTHEST_ERROR, FARTHEST_ERROR);
             state[excess + p] = MEMORY * state[excess + p] + error;
@@ -158,8 +157,17 @@ class Bounded : public Holding {
         bool lost, counts;  // the held law has no mass inside; a bound changes the law
     };
     Interval interval(const double *made, int p) const {
-        Interval of{made[told_low + p], made[told_high + p], made[told_slack + p], leaks[p], -INFINITE, INFINITE,
-                    0.0, 0.0, 0.0, false, false};
+        Interval of{made[told_low + p],
+                    made[told_high + p],
+                    made[told_slack + p],
+                    leaks[p],
+                    -INFINITE,
+                    INFINITE,
+                    0.0,
+                    0.0,
+                    0.0,
+                    false,
+                    false};
         if (std::isfinite(of.low)) of.alpha = held_to_normal(made, p, of.low - of.slack);
         if (std::isfinite(of.high)) of.beta = held_to_normal(made, p, of.high + of.slack);
         if (!(of.alpha > -FARTHEST || of.beta < FARTHEST)) return of;
@@ -178,8 +186,10 @@ class Bounded : public Holding {
     }
     // Mean and variance of the standard normal law between two ends that are close together.
     static void narrow_moments(double a, double b, double &mean, double &variance) {
-        static constexpr double NODE[4] = {0.18343464249564978, 0.525532409916329, 0.7966664774136267, 0.9602898564975362};
-        static constexpr double WEIGHT[4] = {0.36268378337836166, 0.3137066458778869, 0.22238103445337443, 0.10122853629037706};
+        static constexpr double NODE[4] = {0.18343464249564978, 0.525532409916329, 0.7966664774136267,
+                                           0.9602898564975362};
+        static constexpr double WEIGHT[4] = {0.36268378337836166, 0.3137066458778869, 0.22238103445337443,
+                                             0.10122853629037706};
         double centre = 0.5 * (a + b), at[8], share[8], total = 0.0;
         mean = variance = 0.0;
         for (int i = 0; i < 8; i++) {
@@ -276,8 +286,8 @@ class Bounded : public Holding {
             double variance = said[P + p], beyond = state[slack + p], weight = gain(state, p), share;
             Root of = root(state, p);
             if (of.rooted()) {
-                restrict_moments(said[p], std::sqrt(variance), of.of(lower - beyond), of.of(upper + beyond), 0.0, made[p],
-                                 share);
+                restrict_moments(said[p], std::sqrt(variance), of.of(lower - beyond), of.of(upper + beyond), 0.0,
+                                 made[p], share);
                 Root::Moments now = of.moments(made[p], share * variance);
                 made[p] = clip(now.middle + weight * now.above, lower, upper), share = now.variance / variance;
             } else restrict_moments(said[p], std::sqrt(variance), lower, upper, beyond, made[p], share);
@@ -306,7 +316,8 @@ class Bounded : public Holding {
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         Lease lease(memory);
-        double *x_centre = memory.take(D), *x_scale = memory.take(D), *y_centre = memory.take(P), *y_scale = memory.take(P);
+        double *x_centre = memory.take(D), *x_scale = memory.take(D), *y_centre = memory.take(P),
+               *y_scale = memory.take(P);
         for (int p = 0; p < P; p++) {
             double centre = units.y_centre[p], scale = units.y_scale[p];
             bool rooted = state[offset + p] > 0.0;
@@ -361,7 +372,8 @@ class Bounded : public Holding {
         double above = log_add(of.log_kept + log_between(within, of.beta) - of.log_D, of.log_leak + normal_log_cdf(-z));
         double score = nearer(below, above);
         if (of.leak > 0.0) return score;
-        return clip(score, std::isfinite(of.alpha) ? -FARTHEST : -INFINITE, std::isfinite(of.beta) ? FARTHEST : INFINITE);
+        return clip(score, std::isfinite(of.alpha) ? -FARTHEST : -INFINITE,
+                    std::isfinite(of.beta) ? FARTHEST : INFINITE);
     }
     double from_normal(const double *made, int p, double z) const override {
         Interval of = interval(made, p);

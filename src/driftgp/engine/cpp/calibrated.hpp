@@ -65,8 +65,8 @@ class Calibrated : public Holding {
             for (int side = 0; side < sides; side++) {
                 double so_far = -INFINITE;
                 for (size_t l = 0; l < levels.size(); l++) {
-                    so_far = std::max(so_far,
-                                      log_s + state[at_offsets + at(l, side, p)] + (1.0 - LEAST_RATIO) * log_nominal[l]);
+                    so_far = std::max(
+                        so_far, log_s + state[at_offsets + at(l, side, p)] + (1.0 - LEAST_RATIO) * log_nominal[l]);
                     reach[at(l, side, p)] = std::exp(so_far + LEAST_RATIO * log_nominal[l]) * g;
                 }
             }
@@ -184,7 +184,8 @@ class Calibrated : public Holding {
         held->start(state + inner, X, y, rows, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
-        double *said = made + forecast_inner, *reach = made + told_reach, *log_g = features ? made + told_log_g : nullptr;
+        double *said = made + forecast_inner, *reach = made + told_reach,
+               *log_g = features ? made + told_log_g : nullptr;
         held->forecast(state + inner, x, said, memory);
         if (features) {
             row_scale.log_factor(state, x, said, log_g, memory);

@@ -5,11 +5,11 @@
  *     kind, count of settings, settings…, count of children, children…
  *
  * where kinds and settings are those of driftgp/engine/description.py. A description that the library does not know is
- * refused here. A state is one record of `driftgp_state_bytes` bytes, a forecast one of `driftgp_forecast_bytes`: fields
- * of eight bytes, listed by `driftgp_fields`. Records belong to the caller; the library keeps nothing between two calls
- * but the model. Functions return 0, or a code whose reason `driftgp_reason` gives (of this thread's last failure); those
- * that return a size return 0 where the model is NULL. NULL where something must be, and sizes below 0, are refused.
- * Arrays are row-major doubles; a target that is NaN means that time passes and nothing is learned.
+ * refused here. A state is one record of `driftgp_state_bytes` bytes, a forecast one of `driftgp_forecast_bytes`:
+ * fields of eight bytes, listed by `driftgp_fields`. Records belong to the caller; the library keeps nothing between
+ * two calls but the model. Functions return 0, or a code whose reason `driftgp_reason` gives (of this thread's last
+ * failure); those that return a size return 0 where the model is NULL. NULL where something must be, and sizes below 0,
+ * are refused. Arrays are row-major doubles; a target that is NaN means that time passes and nothing is learned.
  */
 
 #ifndef DRIFTGP_H
@@ -57,14 +57,14 @@ typedef struct {
     const double *y;         /* rows×P, or NULL where nothing is learned */
     const double *elapsed;   /* rows, or NULL where nothing is learned */
     const double *next;      /* rows×D, or NULL */
-    void *forecasts;         /* rows records, or NULL where no prediction is wanted; with `known_at` more may follow */
-    const void *known;       /* one forecast of the first row, if it is known already, or NULL */
-    const int64_t *known_at; /* rows, or NULL: which of `forecasts` was issued for each row, one of an earlier row or one
-                                after all rows, or −1; where it is given, `known` is not read */
-    int64_t room;            /* with `known_at`: how many records `forecasts` has */
-    int64_t first;           /* row to begin with */
-    double seconds;          /* stop after the row during which this time has passed; 0: never */
-    int64_t done;            /* set: the row to go on with, or the number of rows if all are done */
+    void *forecasts; /* rows records, or NULL where no prediction is wanted; with `known_at` more may follow */
+    const void *known; /* one forecast of the first row, if it is known already, or NULL */
+    const int64_t *known_at; /* rows, or NULL: which of `forecasts` was issued for each row, one of an earlier row or
+                                one after all rows, or −1; where it is given, `known` is not read */
+    int64_t room; /* with `known_at`: how many records `forecasts` has */
+    int64_t first; /* row to begin with */
+    double seconds; /* stop after the row during which this time has passed; 0: never */
+    int64_t done; /* set: the row to go on with, or the number of rows if all are done */
 } driftgp_rows;
 
 /* Rows of one forecaster (driftgp/forecasting/core.py), whose arrays are these, in the order of forecast.hpp. */
@@ -74,11 +74,11 @@ typedef struct {
     int64_t *const *wholes;
     const double *values; /* rows */
     const int64_t *slots; /* rows×S */
-    const double *years;  /* rows */
-    const double *known;  /* rows×X */
-    const double *past;   /* rows×P */
+    const double *years; /* rows */
+    const double *known; /* rows×X */
+    const double *past; /* rows×P */
     int64_t rows;
-    int64_t first;        /* row to begin with; set: the row that is left to the caller, or `rows` */
+    int64_t first; /* row to begin with; set: the row that is left to the caller, or `rows` */
 } driftgp_series;
 
 DRIFTGP_API int32_t driftgp_interface(void);
@@ -86,8 +86,8 @@ DRIFTGP_API const char *driftgp_reason(void);
 /* The level that would be used, or −1 where there is no such build. */
 DRIFTGP_API int32_t driftgp_level(int32_t wanted);
 
-DRIFTGP_API int32_t driftgp_make(const double *description, size_t count, int64_t inputs, int64_t outputs, int32_t level,
-                                 driftgp_model **made);
+DRIFTGP_API int32_t driftgp_make(const double *description, size_t count, int64_t inputs, int64_t outputs,
+                                 int32_t level, driftgp_model **made);
 DRIFTGP_API void driftgp_free(driftgp_model *model);
 DRIFTGP_API size_t driftgp_state_bytes(const driftgp_model *model);
 DRIFTGP_API size_t driftgp_forecast_bytes(const driftgp_model *model);
@@ -95,17 +95,18 @@ DRIFTGP_API size_t driftgp_forecast_bytes(const driftgp_model *model);
 DRIFTGP_API size_t driftgp_fields(const driftgp_model *model, int32_t record, driftgp_field *fields, size_t room);
 
 /* Fill a record, all zeros so far, from a warm-up batch of `rows` rows, which may be 0. */
-DRIFTGP_API int32_t driftgp_start(const driftgp_model *model, void *state, const double *x, const double *y, int64_t rows);
+DRIFTGP_API int32_t driftgp_start(const driftgp_model *model, void *state, const double *x, const double *y,
+                                  int64_t rows);
 DRIFTGP_API int32_t driftgp_run(const driftgp_model *model, driftgp_rows *rows);
-/* Several of them at once, each in a thread of its own, on states of which none is in two of them. It returns when none of
- * the threads is at work any more, so that no caller can give memory back too early. */
+/* Several of them at once, each in a thread of its own, on states of which none is in two of them. It returns when none
+ * of the threads is at work any more, so that no caller can give memory back too early. */
 DRIFTGP_API int32_t driftgp_run_all(const driftgp_model *model, driftgp_rows *rows, int64_t count);
 /* Compute the fields that follow from the others (Model.complete). */
 DRIFTGP_API int32_t driftgp_complete(const driftgp_model *model, void *state);
-/* Values whose normal scores are z[q] for q in [0 … count), or z[q·rows + i] if `own` is not 0, which gives each row scores
- * of its own: values[(q·rows + i)·P + p]. */
-DRIFTGP_API int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z,
-                                        int64_t count, int32_t own, double *values);
+/* Values whose normal scores are z[q] for q in [0 … count), or z[q·rows + i] if `own` is not 0, which gives each row
+ * scores of its own: values[(q·rows + i)·P + p]. */
+DRIFTGP_API int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows,
+                                        const double *z, int64_t count, int32_t own, double *values);
 
 /* Take rows of a forecaster in, until one may be wild. */
 DRIFTGP_API int32_t driftgp_follow(driftgp_series *series, int32_t level);

@@ -15,10 +15,10 @@
 #include "allocation.hpp"
 #endif
 
-#define DRIFTGP_MAKE(name)                                                    \
-    namespace name {                                                          \
-    driftgp_model *make(const driftgp::Part &part, int inputs, int outputs);  \
-    void follow(driftgp_series &series);                                      \
+#define DRIFTGP_MAKE(name)                                                   \
+    namespace name {                                                         \
+    driftgp_model *make(const driftgp::Part &part, int inputs, int outputs); \
+    void follow(driftgp_series &series);                                     \
     }
 DRIFTGP_MAKE(plain)
 #ifdef DRIFTGP_HAS_X86_V3
@@ -133,7 +133,9 @@ int32_t driftgp_make(const double *description, size_t count, int64_t inputs, in
 void driftgp_free(driftgp_model *model) { delete model; }
 
 size_t driftgp_state_bytes(const driftgp_model *model) { return model ? model->state_size() * sizeof(double) : 0; }
-size_t driftgp_forecast_bytes(const driftgp_model *model) { return model ? model->forecast_size() * sizeof(double) : 0; }
+size_t driftgp_forecast_bytes(const driftgp_model *model) {
+    return model ? model->forecast_size() * sizeof(double) : 0;
+}
 size_t driftgp_fields(const driftgp_model *model, int32_t record, driftgp_field *fields, size_t room) {
     return model ? model->fields(record == DRIFTGP_FORECAST, fields, fields ? room : 0) : 0;
 }
@@ -154,7 +156,8 @@ int32_t driftgp_run_all(const driftgp_model *model, driftgp_rows *rows, int64_t 
     return safely([&] {
         refuse_without(model && (rows || count == 0));
         refuse_below_0(count);
-        if (count > MOST) throw std::invalid_argument("there must be at most " + std::to_string(MOST) + " shares of rows");
+        if (count > MOST)
+            throw std::invalid_argument("there must be at most " + std::to_string(MOST) + " shares of rows");
         if (count == 1) return model->run(*rows);
         std::vector<Share> shares(static_cast<size_t>(count));
         for (int64_t i = 0; i < count; i++) shares[i].model = model, shares[i].rows = rows + i;
@@ -193,8 +196,8 @@ int64_t driftgp_follow_sizes(int32_t kind) {
     const int64_t sizes[] = {forecast::SIZES_, forecast::WHOLES_, forecast::ARRAYS_, forecast::CONSTANTS_};
     return kind >= 0 && kind < 4 ? sizes[kind] : -1;
 }
-int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z, int64_t count,
-                            int32_t own, double *values) {
+int32_t driftgp_from_normal(const driftgp_model *model, const void *forecasts, int64_t rows, const double *z,
+                            int64_t count, int32_t own, double *values) {
     return safely([&] {
         refuse_below_0(std::min(rows, count));
         refuse_without(model && (rows == 0 || count == 0 || (forecasts && z && values)));

@@ -37,7 +37,8 @@ struct Hyperparameters {
             }
         for (int v = 0; v < VECTORS; v++) store(row + v * W, variance * exponential(-0.5 * r2[v]));
     }
-    // k(x, Z) for m points, whose coordinates lie `apart` from each other; the rest of `row`, up to whole vectors, is 0.
+    // k(x, Z) for m points, whose coordinates lie `apart` from each other; the rest of `row`, up to whole vectors, is
+    // 0.
     void covariance(const double *x, const double *Z, int apart, int m, double *row) const {
         int j = 0;
         for (; j + 4 * W <= m; j += 4 * W) near<4>(x, Z + j, apart, row + j);
@@ -91,7 +92,8 @@ class FixedPoints {
     const Hyperparameters &p;
     const double *Z;  // D×apart
     const int apart, m, ld;
-    FixedPoints(const Hyperparameters &p, const double *Z, int apart, int m) : p(p), Z(Z), apart(apart), m(m), ld(padded(m)) {}
+    FixedPoints(const Hyperparameters &p, const double *Z, int apart, int m)
+        : p(p), Z(Z), apart(apart), m(m), ld(padded(m)) {}
 
     // k(Z, Z), jitter included.
     void gram(double *K, Memory &memory) const {
@@ -162,11 +164,14 @@ class FixedPoints {
             std::copy_n(near + size_t(i) * ld, std::min(m, F - 1 - p.D), phi + 1 + p.D);
         }
     }
-    // Adds Σ_ij W_ij (x_id − z_jd)²/ℓ_d² for each input d, for some rows x_i, and returns Σ_ij W_ij. Rows of W are padded.
-    double add_by_lengthscale(const double *weights, const double *const *rows, int count, double *by, Memory &memory) const {
+    // Adds Σ_ij W_ij (x_id − z_jd)²/ℓ_d² for each input d, for some rows x_i, and returns Σ_ij W_ij. Rows of W are
+    // padded.
+    double add_by_lengthscale(const double *weights, const double *const *rows, int count, double *by,
+                              Memory &memory) const {
         Lease lease(memory);
         int D = p.D, ldD = padded(D);
-        double *X = memory.zeros(size_t(count) * ldD), *crossed = memory.zeros(size_t(D) * ld), *columns = memory.zeros(ld);
+        double *X = memory.zeros(size_t(count) * ldD), *crossed = memory.zeros(size_t(D) * ld),
+               *columns = memory.zeros(ld);
         double all = 0.0;
         for (int i = 0; i < count; i++) {
             const double *row = weights + size_t(i) * ld;

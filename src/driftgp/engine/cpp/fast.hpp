@@ -1,7 +1,7 @@
 // Algorithm 1, fast-AGP: points come and go, hyperparameters stay.
 //
-// A point that comes adds a row to N = L⁻¹ and to S, and one that goes is rotated out of both: O(M²), where a factor from
-// scratch takes O(M³). Once a turn of the window N is one from scratch.
+// A point that comes adds a row to N = L⁻¹ and to S, and one that goes is rotated out of both: O(M²), where a factor
+// from scratch takes O(M³). Once a turn of the window N is one from scratch.
 
 #pragma once
 

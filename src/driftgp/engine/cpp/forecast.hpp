@@ -1,4 +1,5 @@
-// Rows of a forecaster: the twin of forecasting/core.py, which has the equations. A row whose value may be wild is left to it.
+// Rows of a forecaster: the twin of forecasting/core.py, which has the equations. A row whose value may be wild is left
+// to it.
 
 #pragma once
 
@@ -177,8 +178,10 @@ struct Series {
     explicit Series(const driftgp_series &s) : n(s.sizes), a(s.arrays), i(s.wholes), c(s.arrays[CONSTANTS]) {
         H = n[H_], S = n[S_], J = n[J_], T = n[T_], X = n[X_], Q = n[Q_];
         few = {n[FEW_], H, c[C_FORGETTING], c[C_GREATEST], a[FEW_P], a[FEW_F], a[FEW_W], a[FEW_PHI], a[FEW_K]};
-        waves = {n[WAVES_], H, c[C_FORGETTING], c[C_GREATEST_WAVES], a[WAVES_P], a[WAVES_F], a[WAVES_W], a[WAVES_PHI], a[WAVES_K]};
-        wide = {n[WIDE_], H, c[C_FORGETTING], c[C_GREATEST_WIDE], a[WIDE_P], a[WIDE_F], a[WIDE_W], a[WIDE_PHI], a[WIDE_K]};
+        waves = {n[WAVES_],  H,          c[C_FORGETTING], c[C_GREATEST_WAVES], a[WAVES_P],
+                 a[WAVES_F], a[WAVES_W], a[WAVES_PHI],    a[WAVES_K]};
+        wide = {n[WIDE_],  H,         c[C_FORGETTING], c[C_GREATEST_WIDE], a[WIDE_P],
+                a[WIDE_F], a[WIDE_W], a[WIDE_PHI],     a[WIDE_K]};
         for (auto *each : {&known, &m, &most, &base}) each->assign(H, 0.0);
         place.assign(H, 0);
         reached.assign(H * 2 * L, 0.0);
@@ -223,7 +226,8 @@ struct Series {
             double reach = c[C_WILD] * std::min(std::max(usual, c[C_LEAST]), length);
             if (row > 0 && std::fabs(z - expected) > reach) {
                 const double *last = history(0) + N - n[REACH_];
-                double least = *std::min_element(last, last + n[REACH_]), most = *std::max_element(last, last + n[REACH_]);
+                double least = *std::min_element(last, last + n[REACH_]),
+                       most = *std::max_element(last, last + n[REACH_]);
                 if (std::max(least - z, z - most) > std::max(0.5 * reach, c[C_OUTSIDE] * (most - least))) return false;
             }
             for (int64_t k = 0; k < n[HELD_]; k++) a[HELD_ROWS][k] = NONE;
@@ -246,11 +250,12 @@ struct Series {
 
     double said(int64_t what, int64_t h) const { return a[M][(what * H + place[h]) * H + h]; }
 
-    // ---- the forecasts of a row, judged by its target: Reach.learn, _count, Mixture -----------------------------------
+    // ---- the forecasts of a row, judged by its target: Reach.learn, _count, Mixture
+    // -----------------------------------
 
     void reaches() {
         for (int64_t h = 0; h < H; h++) {
-                        for (int side = 0; side < 2; side++) {
+            for (int side = 0; side < 2; side++) {
                 double best = -std::numeric_limits<double>::infinity();
                 for (int l = 0; l < L; l++) {
                     double log_z = std::log(a[NOMINAL][l]), low = log_z * c[C_RATIO];
@@ -290,7 +295,8 @@ struct Series {
             bool many = count > 10.0;
             all += (std::min(e2, many ? c[C_LARGE] * all : inf) - all) / count;
             double more = std::min(nv + 1.0, c[C_SIZES]);
-            v += (std::min(e2, more > 10.0 ? c[C_LARGE] * v : (many ? c[C_LARGE] * all : inf)) - v) / std::max(more, 1.0);
+            v += (std::min(e2, more > 10.0 ? c[C_LARGE] * v : (many ? c[C_LARGE] * all : inf)) - v) /
+                 std::max(more, 1.0);
             nv = more;
             double &issued = a[ISSUED][h], &q = a[RECENT_SIZE][h];
             issued = std::min(issued + 1.0, c[C_RECENT]);
@@ -382,7 +388,8 @@ struct Series {
         }
     }
 
-    // ---- learning -----------------------------------------------------------------------------------------------------
+    // ---- learning
+    // -----------------------------------------------------------------------------------------------------
 
     void learn(int64_t row, double z) {
         if (z != z || row == 0) return;
@@ -438,9 +445,7 @@ struct Series {
         }
         return inner(theta + (E - X), x, X);
     }
-    double persistence() const {
-        return held_in(a[PRODUCTS][0] / std::max(a[PRODUCTS][1], 1e-12), 0.0, c[C_RHO]);
-    }
+    double persistence() const { return held_in(a[PRODUCTS][0] / std::max(a[PRODUCTS][1], 1e-12), 0.0, c[C_RHO]); }
     int64_t told(int64_t k, int64_t shortest, int64_t longest) const {
         return i[TOLD][k] >= 0 ? shortest : longest / i[LENGTHS][0];
     }
@@ -469,7 +474,8 @@ struct Series {
         }
     }
 
-    // ---- forecasts ----------------------------------------------------------------------------------------------------
+    // ---- forecasts
+    // ----------------------------------------------------------------------------------------------------
 
     void issue(int64_t row, const int64_t *slots, double year, const double *past) {
         const int64_t N = n[N_], now = row % H;
@@ -559,7 +565,8 @@ struct Series {
             a[M][(3 * H + now) * H + h] = base[h];
             int64_t group = S ? ahead[h] * group_of / n[SHORT_] : 0;
             double count = a[N_OF][group * H + h];
-            a[SIZE][now * H + h] = std::sqrt(a[RECENT_SIZE][h] * (count * a[V][group * H + h] + c[C_LEAN] * a[ALL][h]) / (count + c[C_LEAN]));
+            a[SIZE][now * H + h] = std::sqrt(a[RECENT_SIZE][h] * (count * a[V][group * H + h] + c[C_LEAN] * a[ALL][h]) /
+                                             (count + c[C_LEAN]));
             a[SCORES][now * H + h] = NONE;
         }
         std::copy(a[THETA] + (n[E_] - X), a[THETA] + n[E_], a[BETA] + now * X);
@@ -577,7 +584,8 @@ struct Series {
         for (int64_t k = 0; k < count; k++) phi[k] = dev[n[N_] - 1 - i[LAGS][k]] - level;
         if (S) {
             double at = full * (double)slots[0] / (double)n[SHORT_], sin = std::sin(at), cos = std::cos(at);
-            phi[count] = phi[0] * sin, phi[count + 1] = phi[0] * cos, phi[count + 2] = 0.3 * sin, phi[count + 3] = 0.3 * cos;
+            phi[count] = phi[0] * sin, phi[count + 1] = phi[0] * cos, phi[count + 2] = 0.3 * sin,
+            phi[count + 3] = 0.3 * cos;
             at = full * (double)slots[S - 1] / (double)n[LONG_];
             phi[count + 4] = 0.3 * std::sin(at), phi[count + 5] = 0.3 * std::cos(at);
         }
@@ -598,7 +606,8 @@ struct Series {
             wave[k] = size * std::cos(inner(a[OMEGA] + k * width, u.data(), width) + a[SHIFT][k]);
     }
 
-    void large(const double *values, const int64_t *slots, double level, double year, const double *past, double longer) {
+    void large(const double *values, const int64_t *slots, double level, double year, const double *past,
+               double longer) {
         std::fill(phi.begin(), phi.end(), 0.0);
         int64_t at = n[RECENT_], groups = n[GROUPS_];
         for (int64_t k = 0; k < at; k++) phi[k] = values[n[N_] - 1 - i[RECENT][k]] - level;
@@ -615,7 +624,8 @@ struct Series {
             phi[at + 5 * groups + group] = last[0] - last[-n[LONG_]];
             phi[at + 6 * groups + group] = before / (double)n[SHORT_] - level;
             if (n[YEARLY_])
-                phi[at + 7 * groups + group] = 0.3 * std::sin(year), phi[at + 8 * groups + group] = 0.3 * std::cos(year);
+                phi[at + 7 * groups + group] = 0.3 * std::sin(year),
+                                      phi[at + 8 * groups + group] = 0.3 * std::cos(year);
         }
         at += (7 + 2 * n[YEARLY_]) * groups;
         if (S && n[WEEKS_]) {

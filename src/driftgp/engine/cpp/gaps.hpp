@@ -1,5 +1,5 @@
-// Inputs that are missing: what stands in for them, how much wider the law is for it, and which of these rows are learned
-// from. The twin of wrappers/gaps.py.
+// Inputs that are missing: what stands in for them, how much wider the law is for it, and which of these rows are
+// learned from. The twin of wrappers/gaps.py.
 
 #pragma once
 
@@ -11,14 +11,17 @@ class Gaps : public Moved {
     static constexpr int MOST_INPUTS = 64, FEW = 10;  // as in gaps.py
     static constexpr double MEMORY = 1000.0, SOON = 3.0, BEFORE = 60.0, RIDGE = 2.0, FARTHEST = 5.0, FIRST = 10.0;
     static constexpr double WILD = 16.0, RATIO = 5.0, LEAST = 1e-3, MOST_SHARE = 4.0, PACE = 0.02, EFFECT_PACE = 0.01;
-    static constexpr double SHRUNK = 10.0, WORTH = 0.5, CURIOUS = 0.1, RATIO_PACE = 0.01, TRUST_PACE = 0.02, LASTING = 8.0;
+    static constexpr double SHRUNK = 10.0, WORTH = 0.5, CURIOUS = 0.1, RATIO_PACE = 0.01, TRUST_PACE = 0.02,
+                            LASTING = 8.0;
     static constexpr double SHARE_PACE = 0.01, SLOPE_RIDGE = 0.05, SMALLEST = 1e-300, LARGEST = 1e40;
     int K = 0;  // inputs whose covariances are counted: all, or none
     size_t previous = 0, doubt = 0, age = 0, count = 0, mean = 0, variance = 0, echo = 0, joint = 0, S = 0, T = 0;
     size_t targets = 0, y_mean = 0, y_variance = 0, slope = 0, filled = 0, judged = 0, share = 0, wider = 0, change = 0;
     size_t effect = 0, ratio = 0, trust = 0;
 
-    static double limited(double value, double limit) { return value > limit ? limit : value < -limit ? -limit : value; }
+    static double limited(double value, double limit) {
+        return value > limit ? limit : value < -limit ? -limit : value;
+    }
     static double limit(double n, double v) { return n > FIRST && v > 0.0 ? 2.0 * FARTHEST * std::sqrt(v) : LARGEST; }
     // Standard deviation of an input, 1 of one that has not varied.
     double unit(const double *state, int d) const {
@@ -67,8 +70,8 @@ class Gaps : public Moved {
             b[i] = rest / R[size_t(i) * ld + i];
         }
     }
-    // The factor of the covariances of u, in units of their own: inputs of this row, and of the one before where `missing`
-    // says so. nullptr if there is none.
+    // The factor of the covariances of u, in units of their own: inputs of this row, and of the one before where
+    // `missing` says so. nullptr if there is none.
     const double *factor(const double *state, const double *units, const bool *missing, double more, int ld,
                          Memory &memory) const {
         if (!joined(state)) return nullptr;
@@ -101,8 +104,8 @@ class Gaps : public Moved {
     size_t place(int i, int j) const { return K ? size_t(i) * D + j : size_t(i); }
     size_t room() const { return K ? size_t(D) * D : size_t(D); }
     double variance_of(const double *off, int d) const { return off ? off[place(d, d)] : 0.0; }
-    // What stands in for the gaps of a row. Returns the covariance of that, and after it the one with what stood in for them
-    // in the row before, in memory; or nullptr if there are no gaps.
+    // What stands in for the gaps of a row. Returns the covariance of that, and after it the one with what stood in for
+    // them in the row before, in memory; or nullptr if there are no gaps.
     const double *fill(const double *state, const double *x, double *complete_x, Memory &memory) const {
         std::copy_n(x, D, complete_x);
         if (!any_missing(x)) return nullptr;
@@ -132,10 +135,10 @@ class Gaps : public Moved {
     double stand_in(const double *state, int m, double one, double z) const {
         return state[variance + m] > 0.0 ? state[mean + m] + one * limited(z, FARTHEST) : state[previous + m];
     }
-    // By the regressions on inputs that are there and the last values of those that are not, z; R is the factor of their
-    // covariances.
-    void fill_by_all(const double *state, const double *units, const bool *missing, const double *z, const double *doubts,
-                     const double *R, double *complete_x, double *off, Memory &memory) const {
+    // By the regressions on inputs that are there and the last values of those that are not, z; R is the factor of
+    // their covariances.
+    void fill_by_all(const double *state, const double *units, const bool *missing, const double *z,
+                     const double *doubts, const double *R, double *complete_x, double *off, Memory &memory) const {
         Lease lease(memory);
         int ld = padded(D);
         double *B = memory.take(size_t(D) * ld), *W = memory.take(size_t(D) * ld), *inherited = memory.take(D);
@@ -171,7 +174,8 @@ class Gaps : public Moved {
         if (R) solve(R, ld, g);
         for (int d = 0; d < D; d++) g[d] /= units[d];
     }
-    // h of inputs that are missing: by the slopes where few errors have told yet, in units of the held model's own variances.
+    // h of inputs that are missing: by the slopes where few errors have told yet, in units of the held model's own
+    // variances.
     void changes(const double *state, const bool *missing, double *h, Memory &memory) const {
         Lease lease(memory);
         std::copy_n(state + change, size_t(D) * P, h);
@@ -184,7 +188,8 @@ class Gaps : public Moved {
             double own = std::sqrt(usual(state, p));
             for (int d = 0; d < D; d++)
                 if (whole(state, judged + d) < FEW)
-                    h[size_t(d) * P + p] = std::copysign(std::max(std::fabs(g[d]), share_of(state, LEAST, d, p)) / own, g[d]);
+                    h[size_t(d) * P + p] =
+                        std::copysign(std::max(std::fabs(g[d]), share_of(state, LEAST, d, p)) / own, g[d]);
         }
     }
     // Squared errors over variances in complete rows.
@@ -266,7 +271,8 @@ class Gaps : public Moved {
         Lease lease(memory);
         bool *missing = flags(x, memory);
         int gaps = 0;
-        for (int d = 0; d < D; d++) gaps += missing[d] &= state[count + d] > 0.0;  // one that has not come has cost nothing
+        for (int d = 0; d < D; d++)
+            gaps += missing[d] &= state[count + d] > 0.0;  // one that has not come has cost nothing
         double *h = memory.take(size_t(D) * P), told = 0.0, stretch = 0.0;
         if (gaps) changes(state, missing, h, memory);
         for (int d = 0; d < D; d++) whole(state, judged + d) += missing[d];
@@ -286,9 +292,11 @@ class Gaps : public Moved {
             for (int d = 0; d < D; d++) {
                 if (!missing[d]) continue;
                 size_t at = size_t(d) * P + p;
-                double n = double(whole(state, judged + d)), one = unit(state, d), most = share_of(state, MOST_SHARE, d, p);
+                double n = double(whole(state, judged + d)), one = unit(state, d),
+                       most = share_of(state, MOST_SHARE, d, p);
                 double part = std::max(h[at] * product(h, off, d, p) / total, CURIOUS * off[place(d, d)] / (one * one));
-                double step = 0.5 * std::max(1.0 / (n + 1.0), PACE) * std::sqrt(std::min(part, 1.0)) * (now / expected - 1.0);
+                double step =
+                    0.5 * std::max(1.0 / (n + 1.0), PACE) * std::sqrt(std::min(part, 1.0)) * (now / expected - 1.0);
                 if (!here) step = 0.0;
                 double size = std::min(std::max(std::fabs(h[at]) * std::exp(step), 1e-3 * most), most);
                 state[change + at] = std::copysign(size, h[at]);
@@ -359,8 +367,10 @@ class Gaps : public Moved {
         K = D <= MOST_INPUTS ? D : 0;
         auto floats = [&](const char *name, size_t n) { return state.floats(name, n) - start; };
         auto wholes = [&](const char *name, size_t n) { return state.wholes(name, n) - start; };
-        previous = floats("previous", D), doubt = floats("doubt", D), age = wholes("age", D), count = floats("count", D);
-        mean = floats("mean", D), variance = floats("variance", D), echo = floats("echo", D), joint = wholes("joint", 1);
+        previous = floats("previous", D), doubt = floats("doubt", D), age = wholes("age", D),
+        count = floats("count", D);
+        mean = floats("mean", D), variance = floats("variance", D), echo = floats("echo", D),
+        joint = wholes("joint", 1);
         S = floats("S", packed_size(K)), T = floats("T", size_t(K) * K), targets = floats("targets", 1);
         y_mean = floats("y_mean", P), y_variance = floats("y_variance", P), slope = floats("slope", size_t(D) * P);
         filled = wholes("filled", D), judged = wholes("judged", D), share = floats("share", D);
@@ -455,7 +465,9 @@ class Gaps : public Moved {
     }
     void check(const double *state) const override {
         size_t DP = size_t(D) * P;
-        auto finite = [&](size_t at, size_t n, const char *name) { refuse_unless(all_finite(state + at, n), name, "finite"); };
+        auto finite = [&](size_t at, size_t n, const char *name) {
+            refuse_unless(all_finite(state + at, n), name, "finite");
+        };
         auto positive = [&](size_t at, size_t n, const char *name) {
             finite(at, n, name);
             for (size_t i = 0; i < n; i++) refuse_unless(state[at + i] >= 0.0, name, "0 or more");

@@ -1,5 +1,5 @@
-// Targets and forecasts no farther out than there is reason to follow them, and no past that no longer applies: the twin
-// of wrappers/guarded.py.
+// Targets and forecasts no farther out than there is reason to follow them, and no past that no longer applies: the
+// twin of wrappers/guarded.py.
 
 #pragma once
 
@@ -226,8 +226,7 @@ class Guarded : public Holding {
     }
 
   public:
-    Guarded(const driftgp::Part &part, int inputs, int outputs)
-        : Holding(part, inputs, outputs) {
+    Guarded(const driftgp::Part &part, int inputs, int outputs) : Holding(part, inputs, outputs) {
         driftgp::Settings settings(part);
         reach = settings.number("reach", 1.0, FARTHEST), candid = settings.flag("candid");
         settings.end(1);
@@ -329,8 +328,9 @@ class Guarded : public Holding {
                 e = here ? e / units.y_scale[p] : 0.0;
             }
         }
-        for (int p = 0; p < P; p++) state[usual + p] /= units.y_scale[p], state[error_beyond + p] /= units.y_scale[p],
-                                    state[step + p] /= units.y_scale[p];
+        for (int p = 0; p < P; p++)
+            state[usual + p] /= units.y_scale[p], state[error_beyond + p] /= units.y_scale[p],
+                state[step + p] /= units.y_scale[p];
         for (int d = 0; d < D; d++) {
             double &x = state[last_x + d];
             x = whole(state, run + d) > 0 ? in_other_units(x, units.x_centre[d], units.x_scale[d]) : 0.0;

@@ -22,8 +22,8 @@ static inline void unpack(const double *triangle, int F, int ld, double *A) {
     for (int i = 0; i < F; i++) std::copy_n(triangle + packed_row(F, i), F - i, A + size_t(i) * ld + i);
 }
 
-// One pass through a symmetric matrix of which the upper triangle is there: four rows at a time, so that what belongs to
-// the columns is loaded once for all of them.
+// One pass through a symmetric matrix of which the upper triangle is there: four rows at a time, so that what belongs
+// to the columns is loaded once for all of them.
 class Triangle {
     static constexpr int ROWS = 4;
     const int F;
@@ -216,7 +216,8 @@ class Heads {
         double inverse = 1.0 / state[keep + h];
         for (int i = 0; i < F; i++) product[i] *= inverse;
     }
-    // Mean, variance and noise of head h at features φ, P each, with C φ. It counts as knowing no less than at the start.
+    // Mean, variance and noise of head h at features φ, P each, with C φ. It counts as knowing no less than at the
+    // start.
     void forecast(const double *state, int h, const double *phi, const double *product, double q, double *made) const {
         double s = std::max(loose_dot(phi, product, F), 0.0), length = loose_dot(phi, phi, F);
         const double *weights = state + w + size_t(h) * F * P;
@@ -230,7 +231,8 @@ class Heads {
             made[2 * P + p] = std::max(variance, LEAST_VARIANCE);
         }
     }
-    // Learns one sample, the `turn`-th, and gives the errors y − wᵀφ, H×P. `products`: C φ of each head, if they are known.
+    // Learns one sample, the `turn`-th, and gives the errors y − wᵀφ, H×P. `products`: C φ of each head, if they are
+    // known.
     void learn(double *state, const double *phi, const double *y, double q, int64_t turn, double *wrong,
                const double *products, Memory &memory) const {
         Lease lease(memory);
@@ -305,14 +307,16 @@ class Heads {
     }
     void check(const double *state) const {
         int64_t count_waiting = whole(state, waiting);
-        refuse_unless(count_waiting >= 0 && count_waiting < block, "waiting", "less than the changes carried out together");
+        refuse_unless(count_waiting >= 0 && count_waiting < block, "waiting",
+                      "less than the changes carried out together");
         double least = std::pow(0.5, double(count_waiting));
         for (int h = 0; h < count(); h++) {
             for (int k = 0; k < block; k++) {
                 double share = state[gain + size_t(h) * block + k];
                 refuse_unless(share >= 0.0 && share <= 2.0, "gain", "in [0, 2]");
             }
-            refuse_unless(state[keep + h] >= least && state[keep + h] <= 1.0, "keep", "in [0.5, 1] for each change that waits");
+            refuse_unless(state[keep + h] >= least && state[keep + h] <= 1.0, "keep",
+                          "in [0.5, 1] for each change that waits");
         }
         refuse_unless(state[errors] >= 1.0 && state[errors] <= NOISE_MEMORY, "errors", "in [1, 100]");
     }

@@ -21,8 +21,8 @@ static inline void refuse_unless_counts(const double *state, size_t at, size_t c
         refuse_unless(whole(state, at + i) >= 0 && whole(state, at + i) < MOST, field, "between 0 and 2^62");
 }
 
-// Running weight, mean and variance of a column with one more value (standardize.py): the distance of the value from the
-// mean is limited so that the scale at most doubles.
+// Running weight, mean and variance of a column with one more value (standardize.py): the distance of the value from
+// the mean is limited so that the scale at most doubles.
 static inline void count_value(double forgetting, double scale, double z, double &n, double &m, double &v) {
     constexpr double FIRST = 10.0;  // as in standardize.py
     n = forgetting * n + 1.0;

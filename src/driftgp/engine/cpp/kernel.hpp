@@ -1,7 +1,7 @@
 // Covariance functions: their Gram matrices block by block, and their derivatives.
 //
-// A kernel is a sum of terms. A term is one of the formulas below or the product of two sums, so that every tree of sums
-// and products is one of these, and a plain sum of formulas is as quick as if there were no products.
+// A kernel is a sum of terms. A term is one of the formulas below or the product of two sums, so that every tree of
+// sums and products is one of these, and a plain sum of formulas is as quick as if there were no products.
 //
 //   stationary   v s(r²), r² = Σ_d (x_d − z_d)²/ℓ_d²       linear     Σ_d v_d x_d z_d
 //   periodic     v exp(−2 Σ_d sin²(π (x_d − z_d)/p_d)/ℓ_d²)   constant   v
@@ -60,11 +60,15 @@ class Formula {
         } else {
             bool any;
             switch (part.kind) {
-                case driftgp::SE: case driftgp::MATERN12: case driftgp::MATERN32: case driftgp::MATERN52:
+                case driftgp::SE:
+                case driftgp::MATERN12:
+                case driftgp::MATERN32:
+                case driftgp::MATERN52:
                 case driftgp::RATIONAL_QUADRATIC:
                     term.lengths = parameter(settings, "lengthscale", &term.each);
                     term.variance = parameter(settings, "variance", nullptr);
-                    if (part.kind == driftgp::RATIONAL_QUADRATIC) term.mixture = parameter(settings, "mixture", nullptr);
+                    if (part.kind == driftgp::RATIONAL_QUADRATIC)
+                        term.mixture = parameter(settings, "mixture", nullptr);
                     break;
                 case driftgp::PERIODIC:
                     term.periods = parameter(settings, "period", &term.each_period);
@@ -104,8 +108,8 @@ struct Points {
     double *turned;         // D×ld
 };
 
-// The same measured from a common origin, with their squared lengths, and in units of the lengthscales if a term has one
-// per input: else distances are scaled, which is cheaper and leaves this as it is when the lengthscale moves.
+// The same measured from a common origin, with their squared lengths, and in units of the lengthscales if a term has
+// one per input: else distances are scaled, which is cheaper and leaves this as it is when the lengthscale moves.
 struct Scaled {
     double *rows, *turned, *squares;
 };
@@ -132,8 +136,7 @@ class Kernel {
     const double *theta = nullptr;
     Points points{}, samples{};
 
-    Kernel(const Formula &formula, int ld, Memory &memory)
-        : formula(formula), memory(memory), D(formula.D), ld(ld) {
+    Kernel(const Formula &formula, int ld, Memory &memory) : formula(formula), memory(memory), D(formula.D), ld(ld) {
         of_points = room(), of_samples = room(), inverse = memory.take(formula.parameters);
     }
 
@@ -268,8 +271,8 @@ class Kernel {
         return all;
     }
     double over(const Term &term, int d) const { return inverse[term.lengths + (term.each ? d : 0)]; }  // 1/ℓ_d
-    double unit(const Term &term, int d) const { return term.each ? over(term, d) : 1.0; }               // of `Scaled`
-    double rest(const Term &term) const { return term.each ? 1.0 : over(term, 0); }                      // of a distance
+    double unit(const Term &term, int d) const { return term.each ? over(term, d) : 1.0; }  // of `Scaled`
+    double rest(const Term &term) const { return term.each ? 1.0 : over(term, 0); }  // of a distance
     double turns(const Term &term, int d) const { return inverse[term.periods + (term.each_period ? d : 0)]; }  // 1/p_d
 
     static inline Shape shape(PartKind kind, double v, double a, Vec r2) {
@@ -332,7 +335,8 @@ class Kernel {
         Scaled s{memory.take(size_t(points.n) * D), nullptr, nullptr};
         const double *v = theta + term.variance;
         for (int i = 0; i < points.n; i++)
-            for (int d = 0; d < D; d++) s.rows[size_t(i) * D + d] = v[term.each ? d : 0] * points.rows[size_t(i) * D + d];
+            for (int d = 0; d < D; d++)
+                s.rows[size_t(i) * D + d] = v[term.each ? d : 0] * points.rows[size_t(i) * D + d];
         return s;
     }
 
@@ -413,8 +417,8 @@ class Kernel {
         return most;
     }
 
-    void pull_linear(const Term &term, bool with_samples, int t0, int n, const double *A, double total, double *gradient,
-                     const Moves &moves) const {
+    void pull_linear(const Term &term, bool with_samples, int t0, int n, const double *A, double total,
+                     double *gradient, const Moves &moves) const {
         const Points &z = with_samples ? samples : points;
         const double *v = theta + term.variance;
         if (!term.each) gradient[term.variance] += total;
@@ -456,8 +460,8 @@ class Kernel {
     }
 
     // Each factor by itself, with A times the other one; `one` becomes the product.
-    void pull_product(const Term &term, bool with_samples, int t0, int n, const double *A, double *one, double *gradient,
-                      const Moves &moves) const {
+    void pull_product(const Term &term, bool with_samples, int t0, int n, const double *A, double *one,
+                      double *gradient, const Moves &moves) const {
         Lease lease(memory);
         double *first = block(), *second = block(), *by_first = block(), *by_second = block(), *scratch = block();
         gram(with_samples, t0, n, first, ld, scratch, term.first);

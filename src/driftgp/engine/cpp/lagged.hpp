@@ -56,7 +56,8 @@ class Lagged : public Node {
         }
         std::copy_n(state + last, size_t(lags) * P, made + told_last());
     }
-    void learn(double *state, const double *x, const double *y, double, const double *said, Memory &memory) const override {
+    void learn(double *state, const double *x, const double *y, double, const double *said,
+               Memory &memory) const override {
         Lease lease(memory);
         if (is_sample(x, D, y, P)) {
             double *phi = memory.zeros(F), *wrong = memory.take(size_t(heads.count()) * P);

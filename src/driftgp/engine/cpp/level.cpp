@@ -12,8 +12,8 @@
 
 namespace DRIFTGP_LEVEL {
 
-// Every node has a constructor (const driftgp::Part &part, int D, int P) that checks its settings (driftgp::Settings) and
-// makes its children by `make_node`.
+// Every node has a constructor (const driftgp::Part &part, int D, int P) that checks its settings (driftgp::Settings)
+// and makes its children by `make_node`.
 std::unique_ptr<Node> make_node(const driftgp::Part &part, int D, int P) {
     switch (part.kind) {
         case driftgp::ADAPTIVE_GP: return std::make_unique<AGP>(part, D, P);
@@ -102,7 +102,8 @@ class Model final : public driftgp_model {
     }
 
     void start(double *record, const double *x, const double *y, int64_t rows) const override {
-        if (rows < 0 || (rows > 0 && (!x || !y))) throw std::invalid_argument("a warm-up batch must have rows of x and y");
+        if (rows < 0 || (rows > 0 && (!x || !y)))
+            throw std::invalid_argument("a warm-up batch must have rows of x and y");
         root->start(record, x, y, rows, fresh_memory(room()));
     }
     void complete(double *record) const override {
@@ -154,7 +155,8 @@ class Model final : public driftgp_model {
         if (!sorted) throw std::invalid_argument("slots must not be negative, and ends must not fall");
         if (last > rows.first && (!rows.states || !rows.x)) throw std::invalid_argument("rows must have states and x");
         if (!rows.y != !rows.elapsed || (rows.next && !rows.y))
-            throw std::invalid_argument("rows to learn from must have both y and elapsed, and next only belongs to these");
+            throw std::invalid_argument(
+                "rows to learn from must have both y and elapsed, and next only belongs to these");
         if (!rows.known_at) return;
         if (!rows.forecasts || rows.room < last) throw std::invalid_argument("known_at needs forecasts");
         for (int64_t row = rows.first; row < last; row++)
@@ -166,7 +168,8 @@ class Model final : public driftgp_model {
     }
     void learn(const driftgp_rows &rows, double *record, int64_t row, const double *known, Memory &memory) const {
         if (!rows.y) return;
-        root->learn(record, rows.x + size_t(row) * root->D, rows.y + size_t(row) * root->P, rows.elapsed[row], known, memory);
+        root->learn(record, rows.x + size_t(row) * root->D, rows.y + size_t(row) * root->P, rows.elapsed[row], known,
+                    memory);
     }
     void predict_then_learn(const driftgp_rows &rows, double *record, int64_t row, const double *known,
                             Memory &memory) const {

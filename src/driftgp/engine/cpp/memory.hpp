@@ -28,8 +28,8 @@ class Memory {
     bool sealed = false;
 
   public:
-    // Where nodes leave what the next step of a call can use again, at the places that Layout::keep gave them; all zeros at
-    // first. A null pointer where nothing is to be kept.
+    // Where nodes leave what the next step of a call can use again, at the places that Layout::keep gave them; all
+    // zeros at first. A null pointer where nothing is to be kept.
     double *kept = nullptr;
 
     // Takes everything back. There are `count` numbers to be had in one piece from now on: what needs no more than that

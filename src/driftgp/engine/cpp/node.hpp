@@ -78,8 +78,8 @@ static inline double in_other_units(double value, double centre, double scale) {
     return z > FARTHEST_OUT ? FARTHEST_OUT : z < -FARTHEST_OUT ? -FARTHEST_OUT : z;  // NaN stays
 }
 
-// Every forecast begins with mean, variance and noise, P each. A node is a model's settings and the places of its fields:
-// after `declare` nothing in it changes, so that several threads may use it at once.
+// Every forecast begins with mean, variance and noise, P each. A node is a model's settings and the places of its
+// fields: after `declare` nothing in it changes, so that several threads may use it at once.
 class Node {
   public:
     int D = 0, P = 0;

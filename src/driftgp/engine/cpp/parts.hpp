@@ -16,10 +16,30 @@ namespace driftgp {
 
 // As in description.py.
 enum PartKind {
-    SE = 1, MATERN12 = 2, MATERN32 = 3, MATERN52 = 4, RATIONAL_QUADRATIC = 5, PERIODIC = 6, LINEAR = 7, CONSTANT = 8,
-    SUM = 9, PRODUCT = 10,
-    ADAPTIVE_GP = 20, STANDARDIZE = 21, WITHIN = 22, GAPS = 23, CALIBRATED = 24, WATCHED = 25, BANK = 26,
-    LAST_VALUES = 27, GUARDED = 28, ANCHORED = 29, LAGGED = 30, BOUNDED = 31, AROUND = 36, CREDIBLE = 37,
+    SE = 1,
+    MATERN12 = 2,
+    MATERN32 = 3,
+    MATERN52 = 4,
+    RATIONAL_QUADRATIC = 5,
+    PERIODIC = 6,
+    LINEAR = 7,
+    CONSTANT = 8,
+    SUM = 9,
+    PRODUCT = 10,
+    ADAPTIVE_GP = 20,
+    STANDARDIZE = 21,
+    WITHIN = 22,
+    GAPS = 23,
+    CALIBRATED = 24,
+    WATCHED = 25,
+    BANK = 26,
+    LAST_VALUES = 27,
+    GUARDED = 28,
+    ANCHORED = 29,
+    LAGGED = 30,
+    BOUNDED = 31,
+    AROUND = 36,
+    CREDIBLE = 37,
 };
 
 // A part of a model that this library does not have.
@@ -39,8 +59,8 @@ class Settings {
     size_t next = 0;
 
     [[noreturn]] void refuse(const char *name, double value, const std::string &expected) const {
-        throw std::invalid_argument("setting " + std::string(name) + " of part " + std::to_string(part.kind) + " must be " +
-                                    expected + "; got " + std::to_string(value));
+        throw std::invalid_argument("setting " + std::string(name) + " of part " + std::to_string(part.kind) +
+                                    " must be " + expected + "; got " + std::to_string(value));
     }
 
   public:
@@ -49,8 +69,9 @@ class Settings {
     size_t left() const { return part.settings.size() - next; }
     // Any number within [low, high] that is not NaN.
     double number(const char *name, double low, double high) {
-        if (left() == 0) throw std::invalid_argument("setting " + std::string(name) + " of part " +
-                                                     std::to_string(part.kind) + " is missing");
+        if (left() == 0)
+            throw std::invalid_argument("setting " + std::string(name) + " of part " + std::to_string(part.kind) +
+                                        " is missing");
         double value = part.settings[next++];
         if (!(value >= low && value <= high))
             refuse(name, value, "within " + std::to_string(low) + " and " + std::to_string(high));
@@ -103,7 +124,8 @@ class Reader {
         if (depth > DEEPEST) throw std::invalid_argument("the description is nested too deeply");
         Part read;
         double kind = number();
-        if (!(std::fabs(kind) < 1e6 && kind == std::floor(kind))) throw std::invalid_argument("a kind is no whole number");
+        if (!(std::fabs(kind) < 1e6 && kind == std::floor(kind)))
+            throw std::invalid_argument("a kind is no whole number");
         read.kind = int64_t(kind);
         for (size_t left = size(); left > 0; left--) read.settings.push_back(number());
         for (size_t left = size(); left > 0; left--) read.children.push_back(part(depth + 1));

@@ -8,7 +8,8 @@ namespace DRIFTGP_LEVEL {
 
 // The range of each target of late, in a record of its own.
 class Span {
-    static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3, LEAST = 1e-12;  // as in plausible.py
+    static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3,
+                            LEAST = 1e-12;  // as in plausible.py
     static constexpr double ABSURD = 100.0, NONSENSE = 1e6, NO_ONES = 1e16, LEVEL = 0.01;
     static constexpr int64_t FIRST = 10;
     int P = 0;
@@ -46,8 +47,9 @@ class Span {
     // One more target, of which a node sees something else: it widens the range by no more than itself would.
     void widen_within(double *state, int p, double seen, double y) const {
         if (whole(state, count + p) > 0 && std::isfinite(y))
-            seen = seen < std::min(state[low + p], y) ? std::min(state[low + p], y)
-                   : seen > std::max(state[high + p], y) ? std::max(state[high + p], y) : seen;
+            seen = seen < std::min(state[low + p], y)    ? std::min(state[low + p], y)
+                   : seen > std::max(state[high + p], y) ? std::max(state[high + p], y)
+                                                         : seen;
         widen(state, p, seen);
     }
     // The middle of the range, and how far from it a plausible mean is at most; whether that is known.
@@ -102,7 +104,8 @@ class Span {
     double far(const double *state, int p, double y, bool first, int &side) const {
         double from = state[low + p], to = state[high + p];
         y = std::min(std::max(y, -OUTERMOST), OUTERMOST);
-        double scale = std::max(to - from, least_spread(whole(state, count + p)) * std::max(std::fabs(from), std::fabs(to)));
+        double scale =
+            std::max(to - from, least_spread(whole(state, count + p)) * std::max(std::fabs(from), std::fabs(to)));
         double off = std::max(std::max(from - y, y - to), 0.0);
         side = y > to ? 1 : -1;
         if (whole(state, count + p) == 0) return 0.0;

@@ -71,7 +71,8 @@ static inline Vec log_one_plus(Vec u) {
     mantissa = mantissa > 1.4142135623730951 ? 0.5 * mantissa : mantissa;
     Vec f = mantissa - 1.0, z = f / (2.0 + f), z2 = z * z, z4 = z2 * z2;
     Vec low = (1.0 / 3 + z2 * (1.0 / 5)) + z4 * (1.0 / 7 + z2 * (1.0 / 9));
-    Vec high = (1.0 / 11 + z2 * (1.0 / 13)) + z4 * (1.0 / 15 + z2 * (1.0 / 17)) + z4 * z4 * (1.0 / 19 + z2 * (1.0 / 21));
+    Vec high =
+        (1.0 / 11 + z2 * (1.0 / 13)) + z4 * (1.0 / 15 + z2 * (1.0 / 17)) + z4 * z4 * (1.0 / 19 + z2 * (1.0 / 21));
     Vec series = 2.0 * z * (1.0 + z2 * (low + z4 * z4 * high));
     Vec value = e * 0.6931471805599453 + (series + (u < 1e300 ? lost / w : Vec{}));
     return u == u ? value : u;
@@ -99,7 +100,8 @@ static inline SineCosine sine_cosine(Vec x) {
     return {t * sine, cosine};
 }
 
-// ---- vectors: n is rounded up to whole ones --------------------------------------------------------------------------
+// ---- vectors: n is rounded up to whole ones
+// --------------------------------------------------------------------------
 
 static inline double dot(const double *a, const double *b, int n) {
     Vec s[4] = {Vec{}, Vec{}, Vec{}, Vec{}};  // one alone would wait for each sum before the next
@@ -129,11 +131,13 @@ static inline void scale(double f, double *x, int from, int to) {
 }
 static inline void clear(double *x, size_t n) { std::memset(x, 0, n * sizeof(double)); }
 
-// ---- products --------------------------------------------------------------------------------------------------------
+// ---- products
+// --------------------------------------------------------------------------------------------------------
 
 enum Mode { SET, ADD, SUBTRACT };
 
-// C (rows × 3 vectors at most) becomes, gains or loses Σ_k A(i, k) B[k], where A(i, k) is A[i][k], or A[k][i] if turned.
+// C (rows × 3 vectors at most) becomes, gains or loses Σ_k A(i, k) B[k], where A(i, k) is A[i][k], or A[k][i] if
+// turned.
 template <int ROWS, int VECTORS, bool TURNED>
 static inline void tile(const double *A, int lda, const double *B, int ldb, double *C, int ldc, int k0, int k1,
                         Mode mode) {
@@ -282,7 +286,8 @@ static inline void transpose(int rows, int columns, const double *A, int lda, do
         for (int j = 0; j < columns; j++) B[size_t(j) * ldb + i] = A[size_t(i) * lda + j];
 }
 
-// ---- factors ---------------------------------------------------------------------------------------------------------
+// ---- factors
+// ---------------------------------------------------------------------------------------------------------
 
 constexpr int PANEL = 24;  // rows of a factor found one by one; what they owe to the rows above is one product
 

@@ -15,7 +15,7 @@ class RowScale {
     static constexpr double LONGEST = 1e-6, FARTHEST_OUT = 100.0;
     static constexpr double ROUNDING = 32.0 * 2.220446049250313e-16;
     int D = 0, P = 0, F = 0, values = 0;  // values: inputs, share missing, and mean, log size and log scale of each law
-    int places[DEGREES] = {};             // features of each degree
+    int places[DEGREES] = {};  // features of each degree
     size_t weight = 0, mean = 0, variance = 0, psi = 0, covariance = 0, recent = 0, log_odds = 0;
 
     static double held_in(double z) { return z < -WIDTH ? -WIDTH : z > WIDTH ? WIDTH : z; }
@@ -90,7 +90,8 @@ class RowScale {
         for (int c = 0; c < values; c++) {
             bool counts = c <= D ? any : observed[(c - D - 1) % P];
             if (counts && std::isfinite(now[c]))
-                count_value(FORGETTING, spread(state, c), now[c], state[weight + c], state[mean + c], state[variance + c]);
+                count_value(FORGETTING, spread(state, c), now[c], state[weight + c], state[mean + c],
+                            state[variance + c]);
         }
     }
     // k = C φ for an upper triangle C, row after row.

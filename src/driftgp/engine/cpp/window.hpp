@@ -25,8 +25,8 @@ static inline bool is_sample(const double *x, int D, const double *y, int P) {
     return all_finite(x, size_t(D)) && all_finite(y, size_t(P));
 }
 
-// Puts a sample in the place of the oldest; where a number is missing, nothing changes. `room`: D + P numbers for what was
-// there before. Without a window (T = 0) there is nothing to put it into.
+// Puts a sample in the place of the oldest; where a number is missing, nothing changes. `room`: D + P numbers for what
+// was there before. Without a window (T = 0) there is nothing to put it into.
 static inline Leaving push(double *window, int T, int D, int P, const double *x, const double *y, double *room) {
     if (!is_sample(x, D, y, P)) return {false, 0, nullptr, nullptr};
     if (T == 0) return {true, 0, nullptr, nullptr};

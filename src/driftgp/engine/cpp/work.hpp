@@ -1,12 +1,12 @@
 // One call of an Adaptive Sparse Gaussian Process, on the fields of a record, in place.
 //
 // The mathematics and the letters are those of bound.py, inducing.py and agp.py; this differs in what arrays of a fixed
-// shape cannot say. Points in use come first, so only their rows are computed. Φ and S are symmetric, N triangular. Kux of
-// the last refresh serves the next gradient, but for the newest row and column. The gradient's M×T matrices are never
-// whole: a block of samples at a time stays in the cache.
+// shape cannot say. Points in use come first, so only their rows are computed. Φ and S are symmetric, N triangular. Kux
+// of the last refresh serves the next gradient, but for the newest row and column. The gradient's M×T matrices are
+// never whole: a block of samples at a time stays in the cache.
 //
-// Here: settings, fields, and what the algorithms share. fast.hpp has Algorithm 1, adapt.hpp Algorithm 2 and the gradient,
-// begin.hpp the warm-up.
+// Here: settings, fields, and what the algorithms share. fast.hpp has Algorithm 1, adapt.hpp Algorithm 2 and the
+// gradient, begin.hpp the warm-up.
 
 #pragma once
 
@@ -34,8 +34,8 @@ struct Rules {
     int64_t warmup_iterations;
     double warmup_rate;
     bool learn_inducing, recent, published;
-    std::vector<double> noise;   // to begin with
-    bool given;                  // whether the first inducing inputs are
+    std::vector<double> noise;  // to begin with
+    bool given;  // whether the first inducing inputs are
     std::vector<double> inputs;  // D each
     Formula formula;
 
@@ -66,7 +66,8 @@ struct Rules {
             refuse("noise must be one number or one for each of the " + std::to_string(P) + " outputs");
         if ((given && columns != D) || (!given && !inputs.empty()) || inputs.size() % D != 0)
             refuse("inducing_inputs must have " + std::to_string(D) + " columns, as many as there are inputs");
-        if (T == 0 && learn_every > 0) refuse("window must be a number when there are gradient steps, which need samples");
+        if (T == 0 && learn_every > 0)
+            refuse("window must be a number when there are gradient steps, which need samples");
         if (T > 0 && M > T) refuse("inducing must be at most window");
     }
     int parameters() const { return formula.parameters + P; }  // of the kernel, and noise
@@ -89,7 +90,8 @@ struct View {
     Whole *adam_steps, *samples, *skipped, *repaired;
 };
 
-// What cannot be computed again, in case a step has to be undone: all that a step changes before it is sure of the rest.
+// What cannot be computed again, in case a step has to be undone: all that a step changes before it is sure of the
+// rest.
 class Before {
     double *numbers;
     int64_t wholes[4];
@@ -103,8 +105,7 @@ class Before {
     }
 
   public:
-    Before(const Rules &r, const View &v, Memory &memory)
-        : wholes{*v.adam_steps, *v.samples, *v.skipped, *v.repaired} {
+    Before(const Rules &r, const View &v, Memory &memory) : wholes{*v.adam_steps, *v.samples, *v.skipped, *v.repaired} {
         double *to = numbers = memory.take(size_t(r.T) + size_t(r.M) * r.D + 4 * r.parameters() + 2);
         each(r, v, [&](const double *field, int count) { to = std::copy_n(field, count, to); });
     }
@@ -136,8 +137,8 @@ struct Adam {
 };
 
 class Work {
-    static constexpr int BLOCK = 256;    // samples at a time
-    static constexpr int REPAIRS = 17;   // as in bound.py
+    static constexpr int BLOCK = 256;  // samples at a time
+    static constexpr int REPAIRS = 17;  // as in bound.py
     static constexpr double WIDEST = 60.0;  // as in learning.py
 
     const Rules &rules;
@@ -145,15 +146,15 @@ class Work {
     Memory &memory;
     const int D, P, M, T, ld, ldT;  // T: samples in the window, or in a batch to start from
     Kernel kernel;
-    int m;                                // points in use
-    bool prepared = false;                // whether the kernel has seen the samples
-    int most;                             // points in use at any time of this call, as far as the state has room for them
+    int m;  // points in use
+    bool prepared = false;  // whether the kernel has seen the samples
+    int most;  // points in use at any time of this call, as far as the state has room for them
     // Memory of a step. Matrices are M×M, rows ld apart.
-    double *k, *Ut, *Xt = nullptr;        // M; inputs of points and samples by columns
+    double *k, *Ut, *Xt = nullptr;  // M; inputs of points and samples by columns
     double *N, *Phi, *S, *one, *two, *R;  // one and two for whatever needs them
-    double *b;                            // bᵀ, P×M
-    double *K;                            // Kux, M×T: the state's own or, once it is opened, with rows padded
-    int ldK;                              // distance between its rows, T or ldT
+    double *b;  // bᵀ, P×M
+    double *K;  // Kux, M×T: the state's own or, once it is opened, with rows padded
+    int ldK;  // distance between its rows, T or ldT
 
   public:
     Work(const Rules &rules, const View &view, int T, Memory &memory)
@@ -229,7 +230,8 @@ class Work {
     void place_greedily(int filled);
     void warm_up();
 
-    // ---- between the state's arrays and padded ones ------------------------------------------------------------------
+    // ---- between the state's arrays and padded ones
+    // ------------------------------------------------------------------
 
     void make_room() {
         size_t square = size_t(ld) * ld;
@@ -294,7 +296,8 @@ class Work {
         transpose(T, D, state.X, D, Xt, ldT);
     }
 
-    // ---- what the algorithms share -----------------------------------------------------------------------------------
+    // ---- what the algorithms share
+    // -----------------------------------------------------------------------------------
 
     // Mean and latent variance from k = k(U, x) (bound.predict).
     void at(double kss, double *mean, double *variance) {
@@ -389,7 +392,8 @@ class Work {
         for (int i = 0; i < m; i++) trace += A[size_t(i) * ld + i];
         std::memcpy(R, A, sizeof(double) * m * ld);
         if (factorise(m, R, ld)) return 0;
-        double added = 2.220446049250313e-16 * (trace == 0.0 ? 1.0 : trace);  // its rounding error, and tenfold each time
+        double added =
+            2.220446049250313e-16 * (trace == 0.0 ? 1.0 : trace);  // its rounding error, and tenfold each time
         for (int repairs = 1; repairs <= REPAIRS; repairs++, added *= 10.0) {
             std::memcpy(R, A, sizeof(double) * m * ld);
             for (int i = 0; i < m; i++) R[size_t(i) * ld + i] += added;
@@ -492,12 +496,14 @@ class Work {
         *state.n = n, *state.kappa = total_variance(n);
     }
 
-    // ---- which points stay -------------------------------------------------------------------------------------------
+    // ---- which points stay
+    // -------------------------------------------------------------------------------------------
 
     // From N, Φ and S of the present points, with diag(Kuu⁻¹) if the rule needs it; overwrites `one`.
     void relevance(double *relevances, double *inverse) {
         if (rules.rule == BY_DIAGONAL)
-            for (int i = 0; i < m; i++) relevances[i] = Phi[size_t(i) * ld + i] / kernel.diagonal(state.U + size_t(i) * D);
+            for (int i = 0; i < m; i++)
+                relevances[i] = Phi[size_t(i) * ld + i] / kernel.diagonal(state.U + size_t(i) * D);
         if (rules.rule == BY_CHOLESKY)
             for (int i = 0; i < m; i++) relevances[i] = S[size_t(i) * ld + i];
         if (rules.rule != LEAVE_ONE_OUT) return;
@@ -558,7 +564,8 @@ class Work {
         for (int t = 0; t < T; t++) weighted[t] = row[t] * state.w[t];
         double *phi = Phi + size_t(q) * ld;
         clear(phi, ld);
-        for (int i = 0; i < q; i++) Phi[size_t(i) * ld + q] = phi[i] = plain_dot<true>(K + size_t(i) * ldK, weighted, T);
+        for (int i = 0; i < q; i++)
+            Phi[size_t(i) * ld + q] = phi[i] = plain_dot<true>(K + size_t(i) * ldK, weighted, T);
         phi[q] = plain_dot<true>(row, weighted, T);
         for (int p = 0; p < P; p++) {
             double total = 0.0;
