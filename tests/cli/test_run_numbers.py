@@ -312,7 +312,7 @@ def naive_forecasts(own, file, season):
     for row in range(len(y)):
         known = [past for past in range(max(row - file.horizon + 1, 0)) if not math.isnan(y[past])]
         last.append(y[known[-1]] if known else math.nan)
-        if row < FIRST_ROWS:
+        if row < FIRST_ROWS or season is None:
             same = []
         elif file.season_rows:
             same = [past for past in known if past == row - file.season_rows]
@@ -330,10 +330,12 @@ def recomputed(out, file):
     rows["key"] = rows.get("key", "")
     rows["error"], rows["width"] = rows["y"] - out["mean"], out["high"] - out["low"]
     rows["inside"] = (out["low"] <= rows["y"]) & (rows["y"] <= out["high"])
-    for number, season in enumerate(file.seasons):
+    for number, season in enumerate(file.seasons or (None,)):
         parts = [naive_forecasts(own, file, season) for _, own in rows.groupby("key")]
         found = pd.concat(parts).sort_index()
-        rows["persistence"], rows[f"season_{number + 1}"] = found["last"], found["seasonal"]
+        rows["persistence"] = found["last"]
+        if season is not None:
+            rows[f"season_{number + 1}"] = found["seasonal"]
     rows["scored"] = rows["y"].notna() & ~rows["late"] & rows["persistence"].notna() & np.isfinite(out["std"])
     rows["alarms"] = out["flags"].str.count(r"(?:^| )alarm")
     nth = rows["scored"].astype(int).groupby(rows["key"]).cumsum()

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from driftgp import cli
 from driftgp.base.wording import figure
-from driftgp.runs import Run, read_checkpoint, settings_from
+from driftgp.runs import Run, read_checkpoint, settings_from, words
 from driftgp.runs.leaks import find_leaks
 from driftgp.runs.warnings import warnings_of
 from driftgp.stream.monitor import means
@@ -390,3 +390,21 @@ def test_alarms_are_listed_with_their_time_and_cause():
         first = next(row for row in csv.DictReader(lines) if "alarm" in row["flags"])
     assert f"Alarms {first['time']}: targets are higher than forecast" in " ".join(told.split())
     assert "RMSE is" in told
+
+
+@pytest.mark.parametrize(("unit", "second"), [("seconds", 1), ("milliseconds", 1000)])
+def test_numbers_that_look_like_times_are_named_with_the_option_that_reads_them(unit, second):
+    rows = [[str((1_700_000_000 + 3600 * t) * second), *row[1:]] for t, row in enumerate(stream(120))]
+    (found,) = [text for text in warned(rows, "ts,x,y", lags=None) if "since 1970" in text]
+    assert found == f"Column 'ts' looks like {unit} since 1970: say --time ts --time-format {unit}"
+    assert not [text for text in warned(rows, "ts,x,y", time=["ts"], time_format=unit) if "since 1970" in text]
+    prices = [[str(1_700_000_000 + t % 7), *row[1:]] for t, row in enumerate(stream(120))]
+    assert not [text for text in warned(prices, "ts,x,y") if "since 1970" in text]
+
+
+def test_rows_that_come_one_by_one_have_no_seasonal_lags_and_the_summary_says_so():
+    settings = settings_from({"target": "y"})
+    made = Run(settings, csv_rows("-", io.BytesIO(text_of(stream(60)).encode()), live=True), live=True)
+    list(made.answers())
+    for run in (made, read_checkpoint(made.to_bytes())):
+        assert dict(words.inputs(run))["Lags"].startswith("the target 1, 2, 3 rows before (the rows come one by one")

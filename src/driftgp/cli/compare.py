@@ -95,8 +95,9 @@ def compare(
 ) -> None:
     """Compare the default model with persistence, Ridge, LightGBM and others on a table of your own.
 
-    Every method has the same inputs and predicts each row before its target is known. The methods of other libraries
-    need the extra `compare`.
+    Every method has the same inputs and predicts each row before its target is known.
+
+    The methods of other libraries need the extra `compare`.
     """
     given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
     from driftgp.comparison import METHODS, backtest
@@ -188,7 +189,7 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
     )
     for method, reason in found.left_out.items():
         console.remark(f"left out: {method} ({reason})")
-    console.print_notes([("", found.verdict)])
+    console.print_text(found.verdict)
 
 
 def _chance(p: float) -> str | None:

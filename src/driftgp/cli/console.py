@@ -65,6 +65,14 @@ def print_notes(notes: Iterable[tuple[str, str]]) -> None:
     Console().print(table)
 
 
+def print_text(text: str) -> None:
+    """Print a sentence, in lines of whole words."""
+    from rich.console import Console
+    from rich.text import Text
+
+    Console().print(Text(text))
+
+
 def print_json(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as a JSON list of objects for programs; what is not a finite number is null."""
     print(json.dumps(plain_rows(columns, rows), indent=2, allow_nan=False))
@@ -109,12 +117,17 @@ def progress(steps: int, doing: str) -> Iterator[Report]:
 
 def remark(text: str) -> None:
     """Print a remark."""
-    _standard_error().print(text, highlight=False, markup=False, soft_wrap=True)
+    _to_standard_error(text)
 
 
 def complain(text: str) -> None:
     """Print an error."""
-    _standard_error().print(f"Error: {text}", style="red", highlight=False, markup=False, soft_wrap=True)
+    _to_standard_error(f"Error: {text}", style="red")
+
+
+def _to_standard_error(text: str, style: str | None = None) -> None:
+    console = _standard_error()  # a screen gets whole words on each line, a file one line for each remark
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=not console.is_terminal)
 
 
 def _standard_error() -> Console:

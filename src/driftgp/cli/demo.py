@@ -135,7 +135,7 @@ def _bikes(output: Path | None, as_json: bool) -> list[dict[str, Any]]:
             caption="driftgp: the default model; its inputs are weather, calendar and the hours before\n"
             "seasonal naive: the same hour of the week before; µs/row: CPU time to predict and learn",
         )
-        print(shown.found.verdict)
+        console.print_text(shown.found.verdict)
     if output is not None:
         _draw(shown.picture(), output)
     return console.plain_rows(BIKES, rows)

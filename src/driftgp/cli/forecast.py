@@ -172,7 +172,7 @@ def _print(answer: Answer, lines: list[dict[str, Any]], levels: list[float], *, 
             SCORES,
             leads_of(scores),
             title="Errors of past forecasts",
-            caption="naive: the seasonal naive forecast",
+            caption="naive: the seasonal naive forecast; better: how much lower driftgp's MAE is",
         )
     else:
         console.remark("No past forecast could be judged: there are too few rows")
@@ -215,4 +215,4 @@ def _print_backtest(found: Backtest) -> None:
     )
     for method, reason in found.left_out.items():
         console.remark(f"left out: {method} ({reason})")
-    console.print_notes([("", found.verdict)])
+    console.print_text(found.verdict)

@@ -219,7 +219,7 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
     if wild:
         page.add(
             "What to look at",
-            ("Inputs", f"values far outside those before were limited in these numbers of rows: {_counts(wild)}"),
+            ("Inputs", f"values far outside their earlier range were limited; rows: {_counts(wild)}"),
         )
     for gap in learned.get("gaps", []):
         gap["input"] = names[gap["input"]]

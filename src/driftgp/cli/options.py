@@ -56,7 +56,7 @@ def output_file(path: Path | None) -> Path | None:
     if path is None or str(path) == "-":
         return path
     if path.suffix.lower() not in (".csv", ".parquet"):
-        raise typer.BadParameter(f"{path} must end in .csv or .parquet")
+        raise typer.BadParameter(f"{path} must end in .csv or .parquet, or be - for standard output")
     return in_a_folder(path)
 
 

@@ -153,7 +153,7 @@ class Summary:
         naive = " or ".join(map(name_of, self.labels))
         return (
             f"rel. MSE: share of the targets' variance, worst series first (all: the median){shown}\n"
-            f"naive: the RMSE of {naive}, whichever is less; better: how much less driftgp's RMSE is"
+            f"naive: the lower RMSE of {naive}; better: how much lower driftgp's RMSE is"
         )
 
     def _notes(self) -> list[tuple[str, str]]:
@@ -186,7 +186,7 @@ class Summary:
         if not count:
             return "none"
         shown = [str(alarm) for alarm in raised[:ALARMS_SHOWN]]
-        rest = f"\n… and {count - len(shown)} more: flags of the output" if count > len(shown) else ""
+        rest = f"\n… and {count - len(shown)} more: column flags of --output has them" if count > len(shown) else ""
         return "\n".join(shown) + rest
 
 

@@ -13,9 +13,10 @@ _LEAST = 50  # rows
 
 
 def find_leaks(X: np.ndarray, y: np.ndarray, groups: Sequence[str] = ()) -> tuple[int, ...]:
-    """The few columns of X (N×C) of which y (N) is a weighted sum, up to a small part of what it moves from row to row.
+    """The columns of X (N×C) that give y (N) away: alone, or as few columns of which y is a weighted sum.
 
-    If one column is enough, all columns that are enough by themselves are named.
+    y counts as given away if the error is a small part of its steps from row to row. Columns that were found are left
+    out, and the others are searched again, until nothing is found.
 
     >>> rng = np.random.default_rng(0)
     >>> casual, registered, temp = rng.poisson(20.0, (3, 200)).astype(float)
@@ -23,11 +24,17 @@ def find_leaks(X: np.ndarray, y: np.ndarray, groups: Sequence[str] = ()) -> tupl
     (1, 2)
     >>> find_leaks(np.stack([temp, casual, 2.0 * casual], 1), casual)
     (1, 2)
+    >>> find_leaks(np.stack([temp, casual, registered, casual + registered], 1), casual + registered)
+    (1, 2, 3)
     """
     if len(y) < _LEAST:
         return ()
-    with np.errstate(all="ignore"):  # numbers near the largest there are have no sums
-        return _found(X, y, _moves(y, groups))
+    found: set[int] = set()
+    with np.errstate(all="ignore"):  # sums of the largest numbers are infinite
+        moves = _moves(y, groups)
+        while some := _found(np.where(np.isin(np.arange(X.shape[1]), [*found]), np.nan, X), y, moves):
+            found |= {*some}
+    return tuple(sorted(found))
 
 
 def _found(X: np.ndarray, y: np.ndarray, moves: float) -> tuple[int, ...]:
@@ -46,8 +53,6 @@ def _found(X: np.ndarray, y: np.ndarray, moves: float) -> tuple[int, ...]:
         others = [other for other in kept if other != c]
         if others and _error(Z[:, others], y) <= TOO_GOOD * moves:
             kept = others
-    if len(kept) == 1:
-        kept = [c for c in range(len(usable)) if _error(Z[:, [c]], y) <= TOO_GOOD * moves]
     return tuple(usable[c] for c in kept)
 
 

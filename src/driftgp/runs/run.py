@@ -35,6 +35,7 @@ KIND = "run"
 PEEK = 1000  # rows of a file by which it is known how it is written; of a live stream the first one
 BLOCK = 1 << 14  # rows read, and answered, at a time
 EACH, MOST = 128, 1 << 17  # rows of each series that a block should have, and of all of them at most
+_UNITS = {"seconds": 1.0, "milliseconds": 1e3}
 _WRONG = (KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 
@@ -48,6 +49,7 @@ class Facts(NamedTuple):
     leaks: tuple[str, ...] = ()  # columns known with the row that give the target away
     keys: tuple[str, ...] = ()  # columns that may be the key, where several rows have one time
     sorted: int = 0  # rows that were older than the row before them, and for which the file was sorted
+    live: bool = False  # whether rows came one by one, so that the first one alone was seen before the choices
 
 
 class Answers(NamedTuple):
@@ -126,6 +128,7 @@ class Run:
         rows.complain = (complain or (lambda _: None)) if settings.malformed == "skip" else None
         self._sorted: Block | None = None
         self._expected = 0  # series, as far as a first look at the file has shown
+        self.remarks: list[str] = []  # what the stream and the first rows have to say to the user
         if saved is None:
             self.facts = self._found(rows, finite=not (live or growing))
             self.stream = _stream(settings, self.facts)
@@ -133,7 +136,6 @@ class Run:
             self.facts, self.stream = saved.facts, saved.stream
         self.oddities = Oddities((*self.facts.watched, settings.target))
         self.monitor = self._monitor() if monitored else None
-        self.remarks: list[str] = []  # what the stream has said of the rows
         filled = settings.with_their_row if settings.missing == "refuse" else ()
         self.reader = Reader(self._source, self.facts.written, key=settings.key, filled=filled)
         if frozen:
@@ -172,12 +174,15 @@ class Run:
         else:
             sample = reader.sample(first)
         numbers = tuple(n for n, kind in reader.kinds.items() if kind != "text" and n != settings.target)
-        facts = Facts(replace(written, kinds=reader.kinds), Chosen((), ()), watched=numbers, sorted=back)
+        facts = Facts(
+            replace(written, kinds=reader.kinds), Chosen((), ()), watched=numbers, sorted=back, live=self.live
+        )
         return facts if sample is None else self._judged(facts, sample, asked)
 
     def _judged(self, facts: Facts, sample: Block, asked: tuple[str, ...]) -> Facts:
         """Facts that follow from the first rows."""
         settings, written = self.settings, facts.written
+        self.remarks += _seconds(sample.table, facts)
         y = np.asarray(sample.table.columns[settings.target].values, np.float64)
         at = _times(sample, written)
         keys = sample.table.columns[settings.key].values if settings.key else []
@@ -400,6 +405,7 @@ def _facts(stored: dict[str, Any]) -> Facts:
         leaks=tuple(map(str, stored["leaks"])),
         keys=tuple(map(str, stored["keys"])),
         sorted=_count(stored["sorted"]),
+        live=stored["live"] is True,
     )
 
 
@@ -423,6 +429,23 @@ def _stream(settings: Settings, facts: Facts) -> Online | Fleet:
         del given["key"]
         return Online(start, **given)
     return Fleet(start, **given)
+
+
+def _seconds(table: Table, facts: Facts) -> Iterator[str]:
+    """A sentence about the first column of seconds or milliseconds since 1970, if no column is the time."""
+    for name in () if facts.written.time else facts.watched:
+        values = _values(table, name)
+        unit = next((unit for unit, second in _UNITS.items() if _is_since_1970(values / second)), None)
+        if unit is not None:
+            yield f"column {name!r} looks like {unit} since 1970: say --time {name} --time-format {unit}"
+            return
+
+
+def _is_since_1970(seconds: np.ndarray) -> bool:
+    """Whether numbers are times between 2001 and 2065, each later than the one before, or each earlier."""
+    steps = np.diff(seconds)
+    one_way = bool((steps > 0.0).all() or (steps < 0.0).all())
+    return len(seconds) > 2 and one_way and 1e9 <= seconds.min() and seconds.max() <= 3e9
 
 
 def _times(block: Block, written: Written) -> np.ndarray:

@@ -36,15 +36,11 @@ def inputs(run: Run | Saved) -> list[tuple[str, str]]:
         lines.append(("Known", f"with their row: {_some(known)}"))
     if plan is not None and plan.late:
         before = "one row" if settings.horizon == 1 else f"{settings.horizon} rows"
-        lines.append(
-            (
-                "Late",
-                f"{_some(plan.names[plan.known :])}: values of {before} before; --features names columns known in time",
-            )
-        )
+        late = f"{_some(plan.names[plan.known :])}: values of {before} before"
+        lines.append(("Late", f"{late} (--features names columns that are known with their row)"))
     if settings.lags:
-        how = "" if run.settings.lags is not None else " (chosen from the first rows; --lags sets them)"
-        lines.append(("Lags", f"targets {_some([str(lag) for lag in settings.lags])} steps before{how}"))
+        how = "" if run.settings.lags is not None else _how(run)
+        lines.append(("Lags", f"the target {_some([str(lag) for lag in settings.lags])} rows before{how}"))
     cycles = [*(_CYCLES[cycle] for cycle in settings.calendar), *(["holidays"] if settings.holidays else [])]
     if cycles:
         how = "" if run.settings.calendar is not None else " (chosen from the times; --calendar sets it)"
@@ -65,6 +61,13 @@ def read(run: Run | Saved) -> list[str]:
 def coverage(monitor: Monitor) -> list[tuple[str, str]]:
     """Coverage of all series together, by hour of the day and by the size of the forecast."""
     return given_the_row(monitor.by_hour(), monitor.by_tenth())
+
+
+def _how(run: Run | Saved) -> str:
+    """How lags were chosen. A live stream is answered row by row, so nobody knows its seasons beforehand."""
+    if run.facts.live:
+        return " (the rows come one by one: --lags 1,24,168 adds a day and a week of hours)"
+    return " (chosen from the first rows; --lags sets them)"
 
 
 def _some(names: Sequence[str]) -> str:
