@@ -179,7 +179,7 @@ docs: $(VENV)/.dev ## build the documentation site, strictly, into site/
 
 lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks of dependencies (UPGRADE=1: newest)
 	$(COMPILE) --output-file requirements/dev.lock $(LOCK_INPUT) \
-		--extra dev --extra cli --extra frames --extra compare --extra sklearn --extra river --extra skpro --extra sktime --extra docs
+		--extra dev --extra cli --extra frames --extra compare --extra holidays --extra sklearn --extra river --extra skpro --extra sktime --extra docs
 	$(COMPILE) --output-file requirements/demo.lock $(LOCK_INPUT) \
 		--extra cli --constraint requirements/dev.lock
 	$(COMPILE) --output-file requirements/core.lock $(LOCK_INPUT) \

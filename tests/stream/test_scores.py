@@ -80,11 +80,14 @@ def test_groups_of_few_rows_are_not_named():
     hours = np.column_stack([np.full(24, 29.0), np.linspace(0.5, 1.0, 24)])
     assert given_the_row(hours, np.zeros((0, 2))) == []
     hours[[3, 17], 0] = 30.0
-    assert given_the_row(hours, np.zeros((0, 2))) == [("By hour", "56.5% (03:00) to 87.0% (17:00)")]
+    assert given_the_row(hours, np.zeros((0, 2))) == [
+        ("By hour", "fewest inside at 03:00 (56.5%), most at 17:00 (87.0%)")
+    ]
 
 
 def test_scores_say_where_coverage_is_least_and_most():
     prediction = Online(target="mw", time="when", lags=2, effort="low", others="ignored").evaluate(rows())
     said, shares = str(prediction.scores()), prediction.scores().by_decile
     assert "By hour" not in said  # 12 or 13 rows each
-    assert f"By forecast: {np.nanmin(shares[shares[:, 0] >= 30, 1]):.1%} (" in said
+    line = next(line for line in said.splitlines() if line.startswith("By forecast: fewest inside in the "))
+    assert f"({np.nanmin(shares[shares[:, 0] >= 30, 1]):.1%}), most in the " in line
