@@ -25,19 +25,19 @@ _Bounds = tuple[float | None, ...]  # one per output
 # Standard deviations of the targets by which a law may reach beyond a bound before its values are brought there. With
 # less, the law would have to be bent: the mean of a good forecast near 0 would be moved away from 0.
 _SLACK = 3.0
-# Weight of what "auto" thinks impossible, and of what was promised not to come.
+# Probability of targets outside bounds that "auto" has found, and outside bounds that the user has given.
 _LEAK, _PROMISED = 0.01, 1e-12
 
 # How an AGP starts and learns, and memories 1/(1 − λ) as shares of the window.
 LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "step": "scaled"}
 SHARES = (0.2, 0.6, 10.0)
 _FEW_INPUTS = 4  # up to which a bank has an AGP for each of them
-_NONLINEAR = 5.0  # weight at first of a member that is not linear, over that of one that is
+_NONLINEAR = 5.0  # weight at first of a member that is not linear, divided by that of a linear one
 _AROUND = 10.0  # the same of a member around a forecast from elsewhere
 _BELIEVED = 10.0  # standard deviations of the targets up to which such a forecast is taken as it is
 SHORTEST, LONGEST = 100, 400  # T
 FEWEST, MOST = 10, 20  # M
-# Samples of the window for each one that the target remembers itself: an autocorrelation is a fifth of the memory.
+# Samples of the window for each sample of the target's correlation time: the memory is five times that time.
 _WINDOW_PER_TIME = 5.0
 # Samples of the window for each input: every one of them has a slope to be found.
 _WINDOW_PER_INPUT = 40.0
@@ -83,8 +83,8 @@ def recommended(
         horizon: rows from a forecast to its label.
         effort: "low" has few fixed points and costs about a twentieth of "medium": for many models at once. "high" has
             twice as many points as "medium" and costs about five times as much.
-        support: the range of targets: "real", "positive" (0 included), (low, high) with None for no bound, or "auto",
-            which takes 0 as a bound where the first targets look like counts or other amounts. A bound counts until a
+        support: the range of targets: "real", "positive" (0 included), (low, high) with None for no bound, or "auto".
+            "auto" takes 0 as a bound if the first targets look like counts or other amounts. A bound counts until a
             target lies beyond it. The model works on the roots of counts and amounts, and of their lags.
         lags: indices of inputs that are earlier targets; others are found by their values.
         base: index of an input that is a forecast of the target from elsewhere. The bank then has members that learn
@@ -200,7 +200,7 @@ def anchored(inputs: int, effort: Effort = "medium") -> Anchored:
 def small(inputs: int, *, low: bool = False) -> Anchored:
     """Regression on few fixed points, whose hyperparameters are learned from the last few hundred rows.
 
-    With so few points nothing is gained by a replay in between: it would only lose what is older than the ring.
+    With few points a replay gains nothing: it would only lose the rows that are older than the ring.
     """
     if not low:
         return Anchored(points=60, ring=500, sample=300, refresh=_NEVER)
@@ -245,7 +245,7 @@ def sheltered(model: Model, window: int) -> Standardize:
 def kernel(inputs: int) -> Kernel:
     """Linear + squared exponential for D standardised inputs, with variances near 0.1 and 1 at a usual input.
 
-    Every input has a lengthscale and a linear variance of its own, so that one that says nothing can be left out.
+    Each input has a lengthscale and a linear variance, so that the model can ignore an input without information.
 
     >>> import numpy as np
     >>> round(float(kernel(4)(np.ones((1, 4)))[0]), 2)

@@ -1,7 +1,7 @@
 """What a model's state holds, in plain numbers.
 
-`describe` walks through the wrappers to what they hold, and of a bank to each of its members. For what happens while
-the stream runs see `Monitor`.
+`describe` walks through the wrappers to what they hold, and of a bank to each of its members. See `Monitor` for what
+happens while the stream runs.
 """
 
 import math
@@ -28,7 +28,7 @@ COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited", "
 def describe(model: Model, state: State) -> dict[str, Any]:
     """The contents of a state: numbers and lists of numbers by name, ready for JSON.
 
-    Of a bank there are the `weights` and, as `members`, a report on each one.
+    The report on a bank has the `weights` of its members and, in `members`, a report on each of them.
 
     Args:
         model: the model.

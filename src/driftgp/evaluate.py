@@ -61,7 +61,7 @@ def prequential(
         model: the model.
         state: a state of it.
         X: the rows, N×D, or a frame whose columns are D numbers (see `driftgp.stream.plan`).
-        y: the target of each row; NaN where there is none.
+        y: the target of each row; NaN where it is missing.
         elapsed: time since the row before, in units of a usual step, or as spans of time (`index.diff()`). Left out it
             follows from the DatetimeIndex of a frame; without one every row is one step after the one before.
         watch: a function of the state that gives a number, an array or a tuple of them. What it gives is kept.
@@ -80,7 +80,7 @@ def prequential(
 
 
 def _copied(seen: Any) -> Any:
-    """A value of its own: what a state shows changes with the state."""
+    """A copy of a value: arrays of a state change with the state."""
     if isinstance(seen, tuple):
         parts = [_copied(part) for part in seen]
         return type(seen)(*parts) if hasattr(seen, "_fields") else tuple(parts)

@@ -31,10 +31,10 @@ _KIND = "fleet"
 class Fleet:
     """A model for every key, each as if it were alone.
 
-    A key is there from the first row that it is updated with; it begins by itself, as an `Online` does. Rows of one key
-    are taken in the order in which they stand. The compiled engine uses all the cores that the process may use. Several
-    threads may share a fleet: their calls take turns. An interrupted call leaves each key after some whole number of
-    its rows; how many is not known, so go on from a fleet that was saved.
+    A key exists from its first row on, and begins as an `Online` does. Rows of one key are taken in the order in which
+    they stand. The compiled engine uses all the cores that the process may use. Several threads may share a fleet:
+    their calls take turns. An interrupted call leaves each key after some whole number of its rows; how many is not
+    known, so go on from a fleet that was saved.
 
     >>> fleet = Fleet()
     >>> fleet.update(["north", "south", "north"], [[0.0], [0.0], [1.0]], [510.0, 95.0, 512.0])
@@ -83,7 +83,7 @@ class Fleet:
             time: name of the column of times.
             features: columns that are known with their row.
             known: columns that are known ahead of time.
-            others: what becomes of the other columns of a table with a target.
+            others: how the other columns of a table with a target enter: "late" or "ignored".
             lags: past targets that are inputs.
             calendar: cycles of the calendar that are inputs.
             holidays: dates, or the code of a country.
@@ -92,7 +92,7 @@ class Fleet:
             support: range of the targets.
             base: column that holds a forecast of the target from elsewhere.
             level: share of targets in the intervals of `to_frame` and `scores`.
-            missing: what becomes of rows with a blank input.
+            missing: what to do with rows with a blank input: "carry", "skip" or "refuse".
             half_life: refused: see `Online`.
         """
         refuse_of_the_default(model, effort, support, base)
@@ -147,7 +147,7 @@ class Fleet:
         return key in self._streams.series
 
     def __getitem__(self, key: Key) -> Online:
-        """One key as an `Online` of its own, with all that is known of it."""
+        """One key as an `Online`, a copy with everything the fleet knows about the key."""
         with self.lock:
             self._known([key])
             return Online.from_bytes(store.to_bytes("online", self._streams, [key], alone=True), self._given())
@@ -262,7 +262,7 @@ class Fleet:
         Args:
             keys: as in `update`.
             X: the rows, N×D, or a frame.
-            y: the target of each row, N or N×P; NaN where there is none.
+            y: the target of each row, N or N×P; NaN where it is missing.
             time: the time of each row, as in `update`.
             progress: show on standard error how many rows are done.
 

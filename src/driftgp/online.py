@@ -95,7 +95,7 @@ class Online:
             model: a model of the library or one of your own; None for the default.
             state: a state of this model, fresh from `init` or restored; it is copied. None for a cold start.
             target: name of the column to predict, in tables that have it; None where targets are given separately.
-            time: name of the column that has the times; None if there is none, or for the times of a DatetimeIndex.
+            time: name of the column of times; None without times, or if the times are in a DatetimeIndex.
             features: columns known when their row is predicted. By default all columns, where targets are given
                 separately, and none in a table with a target.
             known: columns that are known ahead of time, such as a holiday flag or a weather forecast: features too.
@@ -200,7 +200,7 @@ class Online:
         return names
 
     def inputs_of(self, X: Any, y: Any = None) -> Inputs:
-        """The inputs that a stream with these settings gives its model, as a matrix for any other one; nothing changes.
+        """The inputs that a stream with these settings gives its model, as a matrix for other models; nothing changes.
 
         Args:
             X: the rows of a series from its beginning, N×D, or a frame.
@@ -274,7 +274,7 @@ class Online:
             return prediction
 
     def _together(self, forecast: Forecast, block: Block) -> Forecast:
-        """Forecasts of several rows with their covariance, by what is known now and may be more later."""
+        """Forecasts of several rows; their covariance is that of the present state, even if the state learns later."""
         state, X = self.state, self._streams.ahead(block, None)
         made = forecast.joined_by(lambda: state.model.joint(state.view, X))
         made.source = forecast.source
@@ -331,7 +331,7 @@ class Online:
                 self._ready()
 
     def _learned_quickly(self, x: Any, y: float) -> bool:
-        """Learn from a row that needs no further look; whether it was one."""
+        """Learn from a row by the quick way if it can take it; returns whether it could."""
         if self._quick is None or not self._quick.flat or math.isinf(y):
             return False
         row = self._quick.row(x)
@@ -344,7 +344,8 @@ class Online:
 
         Args:
             X: the rows, N×D, or a frame.
-            y: the target of each row, N or N×P; NaN where there is none. Left out where the rows have it in `target`.
+            y: the target of each row, N or N×P; NaN where it is missing. Left out if the rows have it in the column
+                `target`.
             elapsed: as in `update`.
             progress: show on standard error how many rows are done. An error or an interrupt then leaves the stream
                 after the rows of the parts that were done, and not before the first row.
@@ -362,7 +363,7 @@ class Online:
         return prediction
 
     def evaluate_watched(self, X: Any, y: Any, elapsed: Any, every: int, watch: Callable[[State], Any]) -> Prediction:
-        """Do what `evaluate` does, and call `watch` with the state at regular intervals of rows.
+        """Evaluate as `evaluate` does, and call `watch` with the state at regular intervals of rows.
 
         Args:
             X: the rows.
@@ -406,7 +407,7 @@ class Online:
         issued: Prediction | None = None,
         progress: bool = False,
     ) -> Prediction | None:
-        """Learn from rows of any form; what was predicted of them before."""
+        """Learn from rows of any form, and return what was predicted of them before."""
         if x is None:
             raise ValueError("x is missing: give the row, or the id under which it waits")
         frames.same_index(x, y)
@@ -429,7 +430,7 @@ class Online:
         return None if made is None else with_rows(made, block, targets, flags, streams, None)
 
     def _issued(self, issued: Prediction | None, block: Block) -> np.ndarray | None:
-        """The forecast of one row that was issued for it, if it is of the model that is at work."""
+        """The forecast that was issued for one row, if the model at work has issued it."""
         if issued is None:
             return None
         if len(block.codes) != 1 or not isinstance(issued, Forecast) or len(issued.records) != 1:
@@ -501,7 +502,7 @@ class Online:
 
 
 def start_of(chosen: Settings, model: Model | Start | None) -> Start:
-    """How series begin: with the default by their first rows, with a model, or as an object of that kind says."""
+    """How series begin: with the default, which their first rows choose; with a model; or as a start object says."""
     if model is None:
         return Default.of(chosen)
     return Given(model) if isinstance(model, Model) else model

@@ -5,14 +5,14 @@ Shiryaev–Roberts sum is an e-detector (Shin, Ramdas and Rinaldo 2024):
 
     M_t = (M_{t−1} + 1) e_t,   alarm if M_t ≥ c,   then M = 0
 
-M_t − t is a supermartingale, so that n rows have at most n/c false alarms in the mean, whatever their distribution is.
+M_t − t is a supermartingale, so n rows of any distribution have at most n/c false alarms in the mean.
 A mean of detectors is a detector. Four kinds with the threshold c = 4 · patience each have together at most one false
 alarm in `patience` rows.
 
-The evidence comes from p-values that are exactly uniform and independent while the scores are exchangeable, whether
-they are calibrated or not: the rank of a row's score s among those since the last alarm. Scores are counted in bins of
-0.1, and ties are broken at random, so that memory is bounded and nothing is approximate (smoothed conformal p-values:
-Vovk, Gammerman and Shafer 2005). With u = Φ⁻¹(p):
+The evidence comes from p-values: the rank of a row's score s among the scores since the last alarm. These p-values are
+exactly uniform and independent while the scores are exchangeable, even if the scores are not calibrated. Scores are
+counted in bins of 0.1, and ties are broken at random, so that memory is bounded and nothing is approximate (smoothed
+conformal p-values: Vovk, Gammerman and Shafer 2005). With u = Φ⁻¹(p):
 
     level     exp(δu − δ²/2), δ = ±0.5, ±1, ±2: the targets lie above or below what is forecast
     noise     exp(u² (1 − 1/s²)/2)/s, s = 0.5, 1.5, 2, 3: they scatter more, or less, around it
@@ -25,8 +25,8 @@ the next rows is among the extreme share ε of all n since the last alarm,
 
     a/ε if p ≤ ε, else (1 − a)/(1 − ε),   a = 0.7, ε = max(1/50, 4/n)   and   a = 0.9, ε = max(1/500, 4/n)
 
-with p from above and from below for level, from both sides for noise. Among n rows the most extreme one is nothing
-rarer than 1/n: no test that holds for every distribution can alarm at a single row before n reaches c.
+with p from above and from below for level, from both sides for noise. The most extreme of n rows has a probability of
+1/n. So no test that holds for every distribution can alarm at a single row before n reaches c.
 
 Level, noise and input need exchangeable scores or inputs; error needs intervals that hold what they promise. Scores
 that depend on one another (errors that last, noise that follows the hour) are not exchangeable, and may raise more

@@ -26,7 +26,7 @@ class Inputs:
         self._moments = np.zeros((3, count))  # count, mean and squares of the inputs before the recent ones
 
     def take(self, row: int, x: np.ndarray, score: float) -> float:
-        """How far a row is outside the range of the rows before the last few, in ranges; NaN before there is one."""
+        """How far a row lies outside the range of earlier rows, the last few left out, in ranges; NaN at first."""
         if row % _TOGETHER == 0:
             self._absorb(row)
         slot = self._ring[row % _RING]

@@ -2,7 +2,7 @@
 
 A model that follows quickly widens its intervals with the first large error. The targets after that are well inside
 them, and their normal scores z say nothing of the change. So a target is judged as if its law had not become wider than
-usual: with w the standard deviation of the forecast, and m and v the running mean and variance of log w,
+usual. Let w be the standard deviation of the forecast, and m and v the running mean and variance of log w:
 
     s = z · max(1, w / exp(m + 2 √v + 0.1))
 
@@ -33,7 +33,7 @@ class UsualWidth:
         self.n, self.m, self.v = 0, 0.0, 0.0
 
     def score(self, z: float, width: float) -> float:
-        """The score s of a target whose normal score is z, and whose forecast was so wide."""
+        """The score s of a target with the normal score z, whose forecast had this width."""
         if not (width > 0.0 and math.isfinite(width)):
             return z
         log_w, known = math.log(width), self.n >= _FIRST

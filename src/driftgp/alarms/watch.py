@@ -72,8 +72,8 @@ class Alarms:
     Args:
         inputs: names of the inputs; without them, none is watched or blamed.
         patience: rows per false alarm in the mean, at least.
-        horizon: rows from a forecast to its label. Forecasts h rows ahead are wrong h at a time, so that every h-th row
-            has detectors of its own; together they keep the same rate.
+        horizon: rows from a forecast to its label. Errors of forecasts h rows ahead come h at a time. So every h-th row
+            has its own detectors; together they keep the same rate.
         call: called with each alarm.
     """
 
@@ -103,7 +103,7 @@ class Alarms:
         """Take in a row and its target; return the alarms that it raises.
 
         Args:
-            z: the normal score of the target, `prediction.to_normal(y)`; NaN if there is none.
+            z: the normal score of the target, `prediction.to_normal(y)`; NaN without a target.
             x: the row's inputs.
             width: the forecast's standard deviation, or the width of its interval. With it, a change is found also
                 where the model has widened its forecasts at once.
@@ -166,7 +166,7 @@ def find_alarms(prediction: Prediction, y: np.ndarray, X: np.ndarray | None = No
 
     Args:
         prediction: what was predicted of each row before its target was known, N.
-        y: the targets, N; NaN where there is none.
+        y: the targets, N; NaN where one is missing.
         X: the inputs, N×D, if inputs are to be watched too; None if not.
         settings: those of `Alarms`, such as `inputs` for the names of the inputs.
 

@@ -57,7 +57,7 @@ def backtest(
 
     All methods have the same inputs, those that `Online` with these settings gives its model, and are scored on the
     same rows. The default model is `Online` from the first row on. Methods whose library is not installed are left out,
-    and named.
+    and `left_out` names them.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2))
@@ -80,8 +80,8 @@ def backtest(
             missing; or a frame.
         y: targets, N; rows where one is NaN are not scored. Left out where the rows have it in `target`.
         methods: names from `METHODS`; all of them by default.
-        warmup: first rows, which no method is scored on; batch methods are first fitted on them. With few rows it is
-            half of them, and a warning says so.
+        warmup: number of first rows, which are not scored; batch methods are first fitted on them. With few rows it is
+            half of the rows, and a warning says so.
         season: rows of a season, for the seasonal naive forecast. By default it is a day of hours, a week of days and
             so on, by the dates of the rows; without dates that forecast is left out.
         refit: rows from one fit to the next, for methods that learn in batches.
@@ -91,7 +91,7 @@ def backtest(
         time: name of the column of times.
         features: columns that are known with their row.
         known: columns that are known ahead of time.
-        others: what becomes of the other columns of a table with a target.
+        others: how the other columns of a table with a target enter: "late" or "ignored".
         lags: past targets that are inputs.
         calendar: cycles of the calendar that are inputs.
         holidays: dates, or the code of a country.
@@ -99,7 +99,7 @@ def backtest(
         effort: of the default model.
         support: range of the targets.
         base: column, or index of the input, that holds a forecast of the target from elsewhere. All methods have it as
-            an input, and it has a line of its own.
+            an input, and the table has a line for it.
     """
     settings: dict[str, Any] = {
         "target": target,
@@ -164,7 +164,7 @@ def _watched(trial: Trial, law: Prediction) -> Monitor:
 
 
 def _first_scored(warmup: int, y: np.ndarray, horizon: int) -> int:
-    """The first row to score: the one after the warm-up, of which there is a warning if it had to be made shorter."""
+    """The first row to score, which comes after the warm-up. A warning says so if the warm-up had to be shorter."""
     first = min(checks.whole("warmup", warmup, 0), len(y) // 2)
     scored = int(np.isfinite(y[first:]).sum())
     if len(y) - first < max(FEWEST, 2 * horizon) or scored < FEWEST:
@@ -180,7 +180,7 @@ def _first_scored(warmup: int, y: np.ndarray, horizon: int) -> int:
 
 
 def _season(rows: int | None, wall: np.ndarray | None, horizon: int) -> Season | None:
-    """The season of the seasonal naive forecast, as often as it takes to be known in time."""
+    """The season of the seasonal naive forecast, times the whole number that makes its target known in time."""
     if rows is None:
         found = () if wall is None else find_seasons(wall, dated=True, horizon=horizon)
         return found[0] if found else None
@@ -193,7 +193,7 @@ def _season(rows: int | None, wall: np.ndarray | None, horizon: int) -> Season |
 
 
 def _chosen(methods: Iterable[str] | None, season: Season | None) -> tuple[list[str], dict[str, str]]:
-    """The methods that can run, driftgp first, and why the others of them cannot."""
+    """The methods that can run, driftgp first, and for each of the others the reason why it cannot."""
     wanted = list(METHODS if methods is None else dict.fromkeys([OURS, *methods]))
     left_out = {}
     for name in wanted:

@@ -82,7 +82,7 @@ def _spread(trial: Trial, mean: np.ndarray) -> Forecasts:
 
 
 def _recent(squares: np.ndarray, horizon: int) -> np.ndarray:
-    """Mean of the last known squares before each row, and a small number where there is none."""
+    """Mean of the last known squares before each row, and a small number before the first one."""
     there = np.isfinite(squares)
     total = np.concatenate([[0.0], np.cumsum(np.where(there, squares, 0.0))])
     count = np.concatenate([[0], np.cumsum(there)])
@@ -95,7 +95,9 @@ def _recent(squares: np.ndarray, horizon: int) -> np.ndarray:
 def least_squares(trial: Trial) -> Forecasts:
     """Recursive least squares with forgetting λ on the standardised inputs and a constant.
 
-    k = P x / (λ + xᵀ P x),  w ← w + k (y − xᵀ w),  P ← (P − k xᵀ P) / λ;  variance v (1 + xᵀ P x), v of late.
+    k = P x / (λ + xᵀ P x),  w ← w + k (y − xᵀ w),  P ← (P − k xᵀ P) / λ.
+
+    The variance is v (1 + xᵀ P x), with v the mean of recent squared errors.
     """
     known = trial.known_before(trial.warmup)
     X, y = trial.filled, trial.y

@@ -58,11 +58,11 @@ class Prediction(abc.ABC):
 
     @abc.abstractmethod
     def to_normal(self, y: ArrayLike) -> np.ndarray:
-        """Normal score of y: the z for which Φ(z) = cdf(y), without the loss of digits far out in a tail."""
+        """Normal score of y: the z for which Φ(z) = cdf(y), without a loss of digits far out in a tail."""
 
     @abc.abstractmethod
     def from_normal(self, z: ArrayLike) -> np.ndarray:
-        """Value whose normal score is z: the quantile at Φ(z), without the loss of digits far out in a tail."""
+        """Value whose normal score is z: the quantile at Φ(z), without a loss of digits far out in a tail."""
 
     @abc.abstractmethod
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Prediction":
@@ -118,7 +118,7 @@ class Prediction(abc.ABC):
     def to_frame(self, level: float | Sequence[float] = 0.95, *, library: str | None = None) -> Any:
         """Mean, standard deviation and interval of each row as a frame; needs the extra ``driftgp[frames]``.
 
-        A frame of the library that the rows came from, with their index where they had one.
+        The frame is of the library that the rows came from, and has their index.
 
         >>> from driftgp.predictions import Gaussian
         >>> p = Gaussian(mean=np.zeros(2), variance=np.ones(2), noise=np.ones(2))
@@ -185,7 +185,7 @@ class Prediction(abc.ABC):
 
 
 def around_the_median(low: np.ndarray, middle: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of an interval between which the median lies, also where it is narrower than the rounding of its ends."""
+    """Ends of an interval that contains the median, even if the interval is narrower than the rounding of its ends."""
     return np.minimum(low, middle), np.maximum(middle, high)
 
 

@@ -13,13 +13,13 @@ from driftgp.predictions import normal
 from driftgp.predictions.base import Prediction
 from driftgp.predictions.rooted import Root, Rooted, carried_back
 
-# Bounds whose normal scores are both farther out than this change no digit: Φ(−8) is below 1e-15. Where they do, no
-# target has a score farther out.
+# If both bounds have normal scores beyond this, they change no digit: Φ(−8) is below 1e-15. Otherwise no target has a
+# score beyond it.
 _FARTHEST = 8.0
-# With a smaller leak the bounds were promised: what lies outside has a density, but no quantile does.
+# With a smaller leak the user has promised the bounds: values outside have a density, but no quantile lies outside.
 _PROMISED = 1e-9
-# For the moments, a mean that lies farther outside the bounds than this, in standard deviations, counts as this far,
-# and those of an interval narrower than this are computed by quadrature: the differences in the formula lose digits.
+# For the moments, a mean counts as at most this many standard deviations outside the bounds. For an interval narrower
+# than this, they are computed by quadrature, since the differences in the formula lose digits.
 _OUTSIDE, _NARROW, _LEAST, _NODES = 10.0, 0.3, 1e-12, 8
 
 
@@ -35,8 +35,8 @@ class Bounded(Prediction):
     The slack is for targets that are rounded: a count of 0 stands for everything from −½ to ½. A value that is
     reported (a quantile, the end of an interval, a sample) and lies in the slack is brought to the bound.
 
-    Where a and 1 − b are below 1e-15, the law is the held one, bit for bit. Where the held law has no mass inside that
-    a computer could count, it is the held law with its values brought to the nearer bound.
+    Where a and 1 − b are below 1e-15, the law is the held one, bit for bit. Where the mass of the held law inside the
+    interval is too small for a float, values of the held law are brought to the nearer bound.
 
     Mean and variance are those of a normal law that has the held moments, restricted to the interval, without the leak.
     Where the held law is `Rooted`, it is the law of the root that counts as normal.
@@ -50,8 +50,8 @@ class Bounded(Prediction):
     """
 
     model: Prediction  # as it was before
-    low: np.ndarray  # N×P, −inf where there is none
-    high: np.ndarray  # N×P, inf where there is none
+    low: np.ndarray  # N×P, −inf without a bound
+    high: np.ndarray  # N×P, inf without a bound
     slack: np.ndarray  # N×P
     leak: np.ndarray  # N×P, in [0, 1)
 
@@ -144,7 +144,7 @@ class Bounded(Prediction):
 
     @cached_property
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Normal scores α and β of both ends, infinite where there is no bound."""
+        """Normal scores α and β of both ends, infinite without a bound."""
         low, high = self.low - self.slack, self.high + self.slack
         alpha = self.model.to_normal(np.where(np.isfinite(low), low, 0.0))
         beta = self.model.to_normal(np.where(np.isfinite(high), high, 0.0))
@@ -156,7 +156,7 @@ class Bounded(Prediction):
 
     @cached_property
     def _lost(self) -> np.ndarray:
-        """Where the held law has no mass inside to speak of."""
+        """Where the held law has next to no mass inside."""
         return np.isneginf(self._all_log_D)
 
     @cached_property
@@ -171,7 +171,7 @@ class Bounded(Prediction):
 
     @cached_property
     def _differs(self) -> np.ndarray:
-        """Where reported values differ from the held law's: the bounds themselves are near, or a bound counts."""
+        """Where reported values differ from those of the held law: the bounds are near, or a bound changes the law."""
         low = self.model.to_normal(np.where(np.isfinite(self.low), self.low, 0.0))
         high = self.model.to_normal(np.where(np.isfinite(self.high), self.high, 0.0))
         near = (np.isfinite(self.low) & (low > -_FARTHEST)) | (np.isfinite(self.high) & (high < _FARTHEST))
@@ -223,7 +223,7 @@ def restricted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean of a target within [low − slack, high + slack], and its variance as a share of s².
 
-    Without a root it is the target that has the law N(m, s²) before it is restricted, and else its root (see `Rooted`).
+    Before the restriction, the target has the law N(m, s²), or its root has this law (see `Rooted`).
     """
     if root is None:
         return moments(mean, std, low, high, slack)

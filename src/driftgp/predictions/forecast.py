@@ -11,7 +11,8 @@ from driftgp.base.frames import Source
 from driftgp.predictions.base import Prediction, around_the_median, row_index
 from driftgp.predictions.normal import nominal_reach
 
-# An engine's own `from_normal`: values of N forecasts at Q normal scores, or at Q of their own each (Q×N): Q×N×P.
+# An engine's own `from_normal`: values of N forecasts at Q normal scores, or at Q×N scores, one column per forecast:
+# Q×N×P.
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Joint = Callable[[], np.ndarray]
 
@@ -26,8 +27,8 @@ class Lawful(Protocol):
 class Forecast(Prediction):
     """A model's forecasts at N points.
 
-    Mean, variance and noise are read from the records as they are. Everything else is asked of `law`, the distribution
-    that the model says they describe, which is built on first use. Other fields are in the records:
+    Mean, variance and noise are read from the records as they are. Everything else comes from `law`, the distribution
+    that the records describe, which is built on first use. Other fields are in the records, such as
     `forecast.records["weights"]`. Methods are those of `Prediction`.
 
     >>> from driftgp import Online
@@ -56,8 +57,8 @@ class Forecast(Prediction):
             records: of shape N.
             flat: whether a target is a plain number, so that arrays have shape N instead of N×1.
             solve: an engine's own `from_normal`, where it has one.
-            generation: which of the models of a stream it is, if it had several.
-            joint: the covariance of new targets at the N points between each other, P×N×N, for when it is asked for.
+            generation: number of the model, if the stream has had several.
+            joint: a function that gives the covariance of new targets at the N points, P×N×N.
         """
         self.model, self.records, self.flat, self.generation = model, records, flat, generation
         self._solve, self._joint = solve, joint
@@ -98,18 +99,18 @@ class Forecast(Prediction):
         return some
 
     def joined_by(self, joint: Joint) -> "Forecast":
-        """The same forecasts with the covariance of new targets at their points, for when it is asked for."""
+        """The same forecasts, with a function that gives the covariance of new targets at their points."""
         return Forecast(self.model, self.records, self.flat, self._solve, self.generation, joint)
 
     # ---- together ----------------------------------------------------------------------------------------------------
 
     @property
     def covariance(self) -> np.ndarray:
-        """Covariance of new targets at the points between each other, P×N×N; its diagonal is the variance."""
+        """Covariance of new targets at all pairs of points, P×N×N; its diagonal is the variance."""
         if self._joint is None:
             raise ValueError(
-                "covariance must be that of one posterior: ask it of what model.predict(state, X) or Online.predict(X) "
-                "gives for several rows, not of forecasts between which the model has learned"
+                "covariance must be that of one posterior: predict several rows by one call of model.predict(state, X) "
+                "or Online.predict(X), without learning in between"
             )
         return self._joint()
 
@@ -168,7 +169,7 @@ class Forecast(Prediction):
 
     def crps(self, y: ArrayLike) -> np.ndarray:
         """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
-        if type(self.law).crps is Prediction.crps:  # no formula: many quantiles, by the engine
+        if type(self.law).crps is Prediction.crps:  # without a formula: many quantiles, computed by the engine
             return super().crps(y)
         return self.law.crps(y)
 
@@ -179,7 +180,7 @@ class Forecast(Prediction):
     def from_normal(self, z: ArrayLike) -> np.ndarray:
         """Value whose normal score is z: by the engine, or by the law where outputs have scores of their own."""
         z = np.asarray(z, np.float64)
-        of_all = ((), (1,))  # axes along which a score is the same for all
+        of_all = ((), (1,))  # axes along which all scores are the same
         by_row = z if self.flat or z.shape[-1:] != (1,) else z[..., 0]
         by_output = not self.flat and z.shape[-1:] not in of_all
         if self._solve is None or by_output or by_row.shape[-1:] not in (*of_all, self.records.shape) or z.size == 0:

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 from driftgp.predictions import normal
 from driftgp.predictions.base import Prediction
 
-# Halving every eighth turn at the least, this many turns settle any bracket.
+# At least every eighth turn halves the bracket, so this many turns are enough for any bracket.
 _MOST_TURNS = 400
 
 
@@ -76,11 +76,11 @@ class Mixture(Prediction):
         return members.mixed(error - 0.5 * (members.weights[..., None, :] * spread).sum(-1))
 
     def to_normal(self, y: ArrayLike) -> np.ndarray:
-        """From the logarithm of the nearer tail, which keeps its digits however far out y is."""
+        """Computed from the logarithm of the nearer tail, which keeps its digits however far out y is."""
         return self._members.score(self._members.z(y))
 
     def from_normal(self, z: ArrayLike) -> np.ndarray:
-        """Root of the normal score: there is no formula."""
+        """Value at which the normal score is z, found by root search: there is no formula."""
         z = np.asarray(z, np.float64)
         z = np.broadcast_to(z, np.broadcast_shapes(z.shape, self.shape))
         members = _Members(
@@ -163,7 +163,7 @@ def _roots(members: _Members, target: np.ndarray) -> np.ndarray:
 
 
 def _tolerance(low: np.ndarray, high: np.ndarray, narrowest: np.ndarray) -> np.ndarray:
-    """Rounding of the numbers in a bracket: next to 0, where wide members count for nothing, that of the narrowest."""
+    """Rounding of the numbers in a bracket; near 0 the rounding of the narrowest member."""
     size = np.where(np.sign(low) == np.sign(high), np.minimum(np.abs(low), np.abs(high)), 0.0)
     return 8.0 * np.finfo(np.float64).eps * (size + narrowest)
 
@@ -179,7 +179,8 @@ def _narrowed(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One turn: narrower brackets, and where to look next.
 
-    This is Newton's method on the normal score, which is nearly straight; halving where it leaves the bracket.
+    This is Newton's method on the normal score, which is nearly straight. If a step leaves the bracket, the bracket is
+    halved.
     """
     z = members.z(y)
     score = members.score(z)
@@ -187,7 +188,7 @@ def _narrowed(
     middle = 0.5 * (low + high)
     if halve:
         return low, high, middle
-    with np.errstate(over="ignore", invalid="ignore"):  # where there is no density to speak of, the step leaves
+    with np.errstate(over="ignore", invalid="ignore"):  # with next to no density, the step leaves the bracket
         step = (target - score) * np.exp(normal.log_pdf(score) - members.log_density(z))
     # a little past the root, so that the next turn closes the bracket from the other side
     newton = y + step + np.sign(step) * 0.25 * tolerance

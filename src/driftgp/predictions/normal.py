@@ -1,6 +1,6 @@
 """The standard normal density and the reach of its intervals; the rest is in `scipy.special`.
 
-`scipy.stats` has these too, and takes most of a second to import for the sake of what is not needed here.
+`scipy.stats` has these functions too, but its import takes most of a second.
 """
 
 import math

@@ -25,11 +25,11 @@ class Recalibrated(Prediction):
 
         h(u) = h(t) exp(u/t − 1),   u > t,
 
-    since tails are longer than the normal one's in most streams: a target 60 standard deviations off is a surprise of
-    60 nats then, and not of 1800.
+    since most streams have longer tails than a normal law. With this line, a target 60 standard deviations off has a
+    log density lower by about 60 nats, and not by 1800.
 
-    The mean is the held one's moved by s E[h], which is 0 if both sides are alike, and the variance s² Var[h]: exact
-    where the held prediction is normal.
+    The mean is that of the held prediction plus s E[h], and E[h] is 0 if both sides are alike. The variance is s²
+    Var[h]. Both are exact if the held prediction is normal.
 
     >>> import numpy as np
     >>> from driftgp.predictions import Gaussian
@@ -123,7 +123,7 @@ class Recalibrated(Prediction):
 
 # The tail begins at the last level, but no nearer than this.
 _TAIL = float(nominal_reach((0.99,))[0])
-# Its exponent is no larger than this, so that products of scores are finite; that of an infinite score is infinite.
+# The exponent is at most this, so that products of scores are finite; for an infinite score it is infinite.
 _HIGHEST = 200.0
 
 
@@ -202,7 +202,7 @@ def _slope(knots: np.ndarray, reach: np.ndarray, u: np.ndarray) -> np.ndarray:
 def _integrals(
     levels: tuple[float, ...],
 ) -> tuple[np.ndarray, list[tuple[float, float, float]], tuple[float, float]]:
-    """z of each level; ∫ φ, ∫ u φ and ∫ u² φ from 0 to the first z, from each to the next, and from the last to t.
+    """z of each level; ∫ φ, ∫ u φ and ∫ u² φ from 0 to the first z, between neighbouring z, and from the last z to t.
 
     The last two numbers are ∫ e^(u/t − 1) φ and ∫ e^(2u/t − 2) φ from t on.
     """

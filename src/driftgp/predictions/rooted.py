@@ -16,7 +16,7 @@ from driftgp.predictions.base import Prediction
 class Root(NamedTuple):
     """Targets as roots: t = √(y − base + c) − √c, and t = y where the offset c is 0.
 
-    Below the base, where no root is, the line with the slope at the base goes on:
+    Below the base there is no root. There a line with the slope at the base continues the function:
 
         t = d / (√(c + max(d, 0)) + √c),    y = base + t (2 √c + max(t, 0)),    d = y − base
 
@@ -53,15 +53,15 @@ class Root(NamedTuple):
         return np.where(rooted, -0.5 * np.log(4.0 * (c + d)), 0.0)
 
     def moments(self, mean: Any, variance: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What has the mean root, by how much the mean of y lies above it, and the variance of y, for normal roots.
+        """For normal roots: the value of the mean root, how far the mean of y lies above it, and the variance of y.
 
         With t ~ N(m, s²), α = m/s, L = φ(α) − |α| Φ(−|α|) and E[max(t, 0)] = max(m, 0) + s L:
 
             E[y] − y(m) = s² (Φ(α) + α L)
             Var[y] ≈ 4 s² (√c + E[max(t, 0)])² + 2 s⁴ Φ(α)² + ⅔ s⁴ φ(α)²
 
-        The mean is exact, the variance has the first three terms of its series in Hermite polynomials: it is exact
-        where α is large, and within 1 % everywhere.
+        The mean is exact. The variance has the first three terms of its series in Hermite polynomials: it is exact for
+        large α, and within 1 % everywhere.
         """
         rooted, c = self._rooted
         s = np.sqrt(variance)
@@ -75,7 +75,7 @@ class Root(NamedTuple):
 
     @property
     def _rooted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where there is a root, and the offset, 1 where there is none."""
+        """Where targets have roots, and the offset, with 1 where they have none."""
         rooted = np.asarray(self.offset) > 0.0
         return rooted, np.where(rooted, self.offset, 1.0)
 
@@ -86,8 +86,8 @@ class Rooted(Prediction):
 
         cdf(y) = F(t),    density f(t) dt/dy
 
-    The mean is y(m) + γ (E[y] − y(m)), with m the mean of the held law and E[y] as for normal roots. γ = 1 would be the
-    mean of the law, γ = 0 has the median of a symmetric one; a model learns which of its means are without bias.
+    The mean is y(m) + γ (E[y] − y(m)), with m the mean of the held law and E[y] as for normal roots. γ = 1 gives the
+    mean of the law, and γ = 0 the median if the held law is symmetric. A model learns the γ whose means have no bias.
 
     >>> from driftgp.predictions import Gaussian
     >>> held = Gaussian(mean=np.array([3.0]), variance=np.ones(1), noise=np.ones(1))

@@ -1,4 +1,4 @@
-"""A law that knows less than the model says: all of its normal scores are divided by a factor."""
+"""A law that is wider than the model says: all of its normal scores are divided by a factor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Stretched(Prediction):
         return self.wider * self.model.noise
 
     def log_prob(self, y: ArrayLike) -> np.ndarray:
-        """log f(y) − log φ(z) + log φ(z/κ) − log κ; the held one, bit for bit, where κ = 1."""
+        """log f(y) − log φ(z) + log φ(z/κ) − log κ; where κ = 1, the log density of the held law, bit for bit."""
         z = self.model.to_normal(y)
         thinner = normal.log_pdf(z) - normal.log_pdf(z / self.factor) + np.log(self.factor)
         return self.model.log_prob(y) - np.where(self.factor == 1.0, 0.0, thinner)
@@ -62,7 +62,7 @@ class Stretched(Prediction):
     def from_normal(self, z: ArrayLike) -> np.ndarray:
         """Value where the held prediction has the score κ z."""
         z = np.asarray(z, np.float64)
-        with np.errstate(invalid="ignore"):  # the median is where it was, also where κ is infinite
+        with np.errstate(invalid="ignore"):  # the median stays where it was, even if κ is infinite
             return self.model.from_normal(np.where(z == 0.0, z, self.factor * z))
 
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Stretched":

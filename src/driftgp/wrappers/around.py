@@ -1,4 +1,4 @@
-"""A model around somebody else's forecast, which is one of the inputs."""
+"""A model around a forecast from elsewhere, which is one of the inputs."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ class AroundState(View):
     """What the forecast is in the present units, and the held model's state."""
 
     offset: float = number()
-    slope: float = number()  # 0 before anything was said of units: then it is 1
+    slope: float = number()  # 0 before the units are known; it then counts as 1
     inner: Any = part()
 
 
@@ -27,9 +27,8 @@ class Around(Holding):
 
         y ≈ b + f(x)
 
-    With f = 0 as long as nothing was learned, its own forecast begins at b; where b is always wrong in the same way, f
-    learns it. In a stream whose units change, b = offset + slope · x_column follows both units: those of the input, in
-    which it comes, and those of the target, in which it counts.
+    Before anything is learned f = 0, so forecasts begin at b. Later f learns the systematic errors of b. In a stream
+    whose units change, b = offset + slope · x_column follows the units of the input and those of the target.
 
     >>> from driftgp.members import Lagged
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
@@ -41,8 +40,8 @@ class Around(Holding):
     Args:
         model: any model with a normal prediction.
         column: index of the input that is the forecast.
-        reach: how far from 0 the forecast may be, in the model's units. A forecast farther out counts as that far out,
-            so that what is left of the target stays near the target.
+        reach: how far from 0 the forecast may be, in the model's units. A forecast farther out is brought to that
+            distance, so that y − b stays near the targets.
     """
 
     model: Model
@@ -59,7 +58,7 @@ class Around(Holding):
 
     @property
     def fills_gaps(self) -> bool:
-        """Without the forecast there is nothing to be around."""
+        """False: the forecast must be there."""
         return False
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:

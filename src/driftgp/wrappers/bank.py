@@ -18,26 +18,26 @@ from driftgp.predictions.normal import log_pdf
 
 # Soft Bayes: how far one sample moves the weights, and the share of them that is given back to the prior each time.
 _RATE, _SHARE = 0.4, 0.002
-# The weight, in shares of its prior one, to which a voice falls that never expects what comes.
+# The least weight of a voice, as a share of its prior weight. A voice whose forecasts are always wrong falls to it.
 _GIVEN = _SHARE / (1.0 - (1.0 - _SHARE) * (1.0 - _RATE))
-# Errors over which a twin learns how much of the last error comes again, and how much it gains by that.
+# Errors over which a twin learns the share of the last error that comes again, and its gain from correcting it.
 _TWIN_MEMORY = 100.0
 _TWIN_RATE = 1.0 - 1.0 / _TWIN_MEMORY
-_CAUTION = 5.0  # errors of no correlation that it is thought to have seen beforehand
+_CAUTION = 5.0  # uncorrelated errors that a twin is assumed to have seen at the start
 # The stacked mean: forgetting of its regression, and its ridge in units of the mixture's squared error.
 _STACK_RATE, _RIDGE = 0.998, 100.0
 _HALFWAY = 0.5  # how far the mixture moves towards it
 _LARGEST = 1e140  # errors count as no larger than this: sums of their squares stay finite
 _LARGEST_SUM = 1e285  # which no such sum exceeds
-_FARTHEST = 2.0  # and in no case farther than so many times the mixture's usual error
-# Rows over which it is judged whether the stacked mean does harm; it counts in full below the one mean logarithm of its
-# squared error over the mixture's, and not at all above the other.
+_FARTHEST = 2.0  # and at most this many usual errors of the mixture
+# Rows over which the stacked mean is judged, by the mean of log (its squared error / that of the mixture). Below the
+# first of these two numbers it counts in full, above the second not at all.
 _HARM_MEMORY, _HARMLESS, _HARMFUL = 50.0, 0.5, 0.7
 _NO_ERROR = 1e-300
 
 
 class BankState:
-    """How the members have fared, the windows that they share, and the members' states."""
+    """The record of the members' forecasts, the windows that they share, and their states."""
 
     def __init__(self, record: np.ndarray, models: tuple[Model, ...], shared: dict[int, int]) -> None:
         """Look at a record; `shared` says which windows there are: the size of each, and its number."""
@@ -91,25 +91,25 @@ def shared_window(model: Model) -> int | None:
 class Bank(Model):
     """Hold several models of any kind and predict their mixture.
 
-    Every voice k of every member (most have one) has a weight, moved by each sample towards those that had expected it
-    (soft Bayes: Orseau, Lattimore, Legg 2017),
+    Every voice k of every member (most have one) has a weight. Each sample moves weight to the voices under which it
+    was likely (soft Bayes: Orseau, Lattimore, Legg 2017),
 
         w_k ← (1 − α) w_k (1 − η + η p_k/p̄) + α π_k,   p_k = N(y | m_k, s_k²),   p̄ = Σ w_k p_k,   η = 0.4
 
-    with p_k the geometric mean over the outputs, which share the weights. A voice that never expects what comes falls
-    to α π_k / (1 − (1 − α)(1 − η)), so that it can come back. On exact targets even such a vote would be most of the
-    error: in a forecast these parts of the weights count only as far as they do not double the variance of the rest.
-    The mixture Σ w_k N(m_k, s_k²) is then moved halfway to a stacked mean. Its weights sum to 1, and follow from
-    recursive ridge regression of y − m̄ on m_k − m̄. The mixture moves less far, or not at all, where stacking has made
-    errors larger over the last 50 rows, as it does while targets become exact.
+    with p_k the geometric mean over the outputs, which share the weights. The weight of a voice under which all samples
+    are unlikely falls to α π_k / (1 − (1 − α)(1 − η)), so that it can come back. On exact targets even this small
+    weight would cause most of the error. So in a forecast this part of the weights counts only as far as it does not
+    double the variance of the rest. The mixture Σ w_k N(m_k, s_k²) is then moved halfway to a stacked mean. Its weights
+    sum to 1, and follow from recursive ridge regression of y − m̄ on m_k − m̄. The mixture moves less far, or not at
+    all, if stacking has made errors larger over the last 50 rows. It does so while targets become exact.
 
-    A corrected voice has a twin beside it, which expects a share ρ of the voice's last known error to come again: m_k +
-    ρ (y − m_k)_last. ρ in [0, 1] follows from recursive least squares. The twin's variance is smaller by what this has
-    gained recently. Where targets are autocorrelated and no lags are among the inputs, the twins lead.
+    A corrected voice has a twin, which adds a share ρ of the voice's last known error: m_k + ρ (y − m_k)_last. ρ in [0,
+    1] follows from recursive least squares. The variance of the twin is smaller by the recent gain of this correction.
+    If targets are autocorrelated and no lags are inputs, the twins get most of the weight.
 
-    No forecast is farther out than the targets give reason to (`plausible`): [low − ℓ, high + ℓ] for mean and median, ℓ
-    for the standard deviation of a voice, with ℓ the length of their range of late. A voice beyond that has no vote in
-    this row, and counts as if it were at the limit; where all of them are, they vote from there.
+    Forecasts stay within the limits of `plausible`. With ℓ the length of the recent range of the targets, mean and
+    median lie in [low − ℓ, high + ℓ], and the standard deviation of a voice is at most ℓ. A voice beyond these limits
+    is brought to the limit and has no vote in this row. If all voices are beyond, all of them vote from the limits.
 
     Members that keep windows of the same size share one.
 
@@ -123,8 +123,8 @@ class Bank(Model):
 
     Args:
         models: the members, each with normal predictions.
-        corrected: the members, by their place in that list, whose voices have twins.
-        prior: π, the members' weights to start from and to return to; equal for all voices by default.
+        corrected: indices of the members whose voices have twins.
+        prior: π, the members' weights at the start, to which weights return; equal for all voices by default.
     """
 
     models: tuple[Model, ...]
@@ -168,7 +168,7 @@ class Bank(Model):
 
     @property
     def fills_gaps(self) -> bool:
-        """Whether all members can do with inputs that are NaN."""
+        """Whether all members accept inputs that are NaN."""
         return all(model.fills_gaps for model in self.models)
 
     @property
@@ -305,7 +305,7 @@ class Bank(Model):
         apart = mean - middle[:, None]
         here = w[:, :, None] > 0.0
         shift = state.trust * _moved(state, np.where(here, apart, 0.0))
-        # no voice that votes is moved beyond the limits, so the median stays within them too
+        # no voting voice is moved beyond the limits, so the median stays within them too
         lowest, highest = np.min(mean, 1, where=here, initial=np.inf), np.max(mean, 1, where=here, initial=-np.inf)
         made["shift"] = np.clip(shift, np.minimum(limits.low - lowest, 0.0), np.maximum(limits.high - highest, 0.0))
         made["mean"] = middle + made["shift"]
@@ -316,7 +316,7 @@ class Bank(Model):
     def joint(self, state: BankState, X: np.ndarray) -> np.ndarray:
         """Σ w_k (C_k + (m_k − m)(m_k − m)ᵀ) over members: what they expect, and how far they disagree together.
 
-        That is for the correlations; variances are those of the forecast, in which voices and twins count too.
+        Only correlations are taken from it. Variances are those of the forecast, which has voices and twins too.
         """
         weights = self._weights(state)
         means = [model.forecast(member, X)["mean"].T for model, member in self._each(state)]  # K of P×N
@@ -376,7 +376,7 @@ class Bank(Model):
             scores = np.mean((log_pdf(z) - 0.5 * np.log(said[:, 1]))[:, counts], 1)  # V
         scores[np.isnan(scores)] = -np.inf
         w = state.weights / np.sum(state.weights)
-        if np.max(scores) > -np.inf:  # a target so far out that no voice has a density there says nothing
+        if np.max(scores) > -np.inf:  # a target at which no voice has a density teaches nothing
             p = np.exp(scores - np.max(scores))
             expected = w @ p
             if expected > 0.0:
@@ -405,7 +405,7 @@ class Bank(Model):
                 state.stack[p] = cho_solve(factor, state.b[p])
 
     def _correct(self, state: BankState, said: np.ndarray, last: np.ndarray, y: np.ndarray, counts: np.ndarray) -> None:
-        """What came again of the error that each twin had known of."""
+        """Learn how much of the error that each twin knew came again."""
         C, places = len(self.twins), self.twins
         if C == 0:
             return
@@ -433,7 +433,7 @@ def own_dtype(model: Model, inputs: int, outputs: int) -> np.dtype:
 
 
 def _limit(said: np.ndarray, limits: plausible.Limits) -> np.ndarray:
-    """Bring voices (N×K×3×P) within the limits; whether each was beyond them in any output, N×K."""
+    """Bring voices (N×K×3×P) within the limits; return which of them were beyond in any output, N×K."""
     mean, variance = said[:, :, 0], said[:, :, 1]
     wild: np.ndarray = np.any(limits.wild(mean, variance), -1)
     if wild.any():
@@ -447,11 +447,11 @@ def _votes(
 ) -> np.ndarray:
     """Shares of the voices in the mixture, N×V: none for one that is wild, unless all of them are.
 
-    What the prior alone gives to a voice counts less where it would be most of the mixture's variance.
+    The part of a weight that comes from the prior counts less where it would cause most of the mixture's variance.
 
     Args:
         weights: of the voices, V.
-        given: the part of them that a voice has which never expects what comes, V.
+        given: the part of each weight that comes from the prior alone, V.
         wild: which voices have no vote, N×V.
         mean: of each voice, N×V×P.
         variance: of each voice, N×V×P.
@@ -476,7 +476,7 @@ def _check_harm(harm: np.ndarray) -> None:
 
 
 def _moved(state: BankState, apart: np.ndarray) -> np.ndarray:
-    """How far the stacked mean moves mixtures whose voices are so far apart from their means (N×V×P), N×P."""
+    """How far the stacked mean moves the mixtures, N×P; `apart` has the distance of each voice from the mean, N×V×P."""
     limit = _FARTHEST * np.sqrt(state.error)
     found: np.ndarray = np.clip(_HALFWAY * np.einsum("pv,nvp->np", state.stack, apart), -limit, limit)
     return found

@@ -15,11 +15,11 @@ from driftgp.predictions import Root, Rooted, bounded
 from driftgp.wrappers.holding import Holding, inner
 
 Bounds = float | None | Sequence[float | None]
-# By this factor a target counts less with each one after it for the gain of the mean, which is no larger than this.
-# Before the first it is a half, with the weight of some fifty usual targets; no error counts for more than so many
-# standard deviations.
+# For the gain γ of the mean: its forgetting per target, and its largest value. At the start γ is a half, with the
+# weight of some fifty usual targets. An error counts as at most this many standard deviations.
 _MEMORY, _LARGEST, _DOUBT, _FARTHEST = 0.9995, 3.0, 5.0, 6.0
-# Roots are given up once targets below the bound make up this share of the size of those of late, with this memory.
+# Roots are given up once targets below the bound make up this share of the size of recent targets; with this
+# forgetting.
 _NEGATIVE, _LATE = 0.1, 0.995
 # Share of the way to each new target by which the level goes.
 _PACE = 0.05
@@ -31,7 +31,7 @@ class BoundedState(View):
     """What is known of the bounds in the present units, of the roots, and the held state."""
 
     outside: np.ndarray = wholes("P")  # how often a target lay outside
-    low: np.ndarray = floats("P")  # 0 where there is none
+    low: np.ndarray = floats("P")  # 0 without a bound
     high: np.ndarray = floats("P")
     slack: np.ndarray = floats("P")
     offset: np.ndarray = floats("P")  # c of the roots, 0 for targets as they are
@@ -41,7 +41,7 @@ class BoundedState(View):
     deficit: np.ndarray = floats("P")  # and of max(low − y, 0)
     excess: np.ndarray = floats("P")  # sum of y − y(m) for the mean root m, in standard deviations
     curved: np.ndarray = floats("P")  # sum of E[y] − y(m), likewise
-    lag_base: np.ndarray = floats("D")  # of the inputs that are targets of before
+    lag_base: np.ndarray = floats("D")  # of the inputs that are earlier targets
     lag_offset: np.ndarray = floats("D")  # c of these, 0 for inputs as they are
     inner: Any = part()
 
@@ -53,19 +53,19 @@ class Bounded(Holding):
         G(y) = (1 − leak) T(y) + leak F(y)
 
     F is the held model's law and T that law given that the target is inside. Predictions are `predictions.Bounded`:
-    their intervals, quantiles and density are those of G, those of the held model are in `law.model`. What the held
+    their intervals, quantiles and density are those of G. Those of the held model are in `law.model`. What the held
     model learns is not changed.
 
-    With `root` = c the held model sees t = √(y − low + c) − √c in place of y, and inputs that are targets of before
-    (the setting `lags`) likewise. Amounts and counts vary the more the larger they are; their roots do not. The law of
-    y, carried back from that of t, is wide where it is high and narrow next to the bound. Its mean is
+    With `root` = c the held model sees t = √(y − low + c) − √c in place of y. Inputs that are earlier targets (the
+    setting `lags`) become roots too. Large amounts and counts vary more than small ones; their roots vary alike. The
+    law of y follows from that of t: it is wide for large y and narrow near the bound. Its mean is
 
         y(m) + γ (E[y] − y(m))
 
-    with m the held model's mean and E[y] the mean of y if t has a normal law. γ in [0, 3] is such that late targets lie
-    neither above nor below: a bank's mean is chosen by its errors, the mean of a law with a long tail is not. A target
-    below the bound has a root too (`predictions.Root`). Once such targets make up a tenth of the size of all of late,
-    the roots are given up: the held model starts anew, with targets as they are.
+    with m the held model's mean and E[y] the mean of y if t has a normal law. γ in [0, 3] is learned, so that recent
+    targets lie neither above nor below the mean. A target below the bound has a root too (`predictions.Root`). Once
+    such targets make up a tenth of the size of all recent targets, the roots are given up: the held model starts anew,
+    with targets as they are.
 
     With a leak the bounds are a guess. The share `leak` of the law stays as it was. Once a target is below `low` or
     above `high`, the bounds of that output no longer count. Without a leak they are certain, and a target outside the
@@ -81,14 +81,14 @@ class Bounded(Holding):
 
     Args:
         model: any model.
-        low: least target, one number or one per output; None where there is none.
+        low: least target, one number or one per output; None without a bound.
         high: largest target, likewise.
-        slack: how far beyond a bound the law reaches; half a unit for counts. Values that are reported there are
-            brought to the bound.
+        slack: how far beyond a bound the law reaches; half a unit for counts. Quantiles and samples there are brought
+            to the bound.
         leak: share of the law that is not restricted, in [0, 1).
         root: c in units of the targets, a small share of their usual size, so that targets at the bound have a finite
             density; 0 for targets as they are.
-        lags: numbers of inputs that are targets of before; of several outputs, pairs of an input and its output.
+        lags: indices of inputs that are earlier targets; with several outputs, pairs of an input and its output.
     """
 
     low: tuple[float | None, ...]
@@ -163,7 +163,7 @@ class Bounded(Holding):
         self.model.accept(inputs, outputs, rows)
 
     def check(self, state: BoundedState) -> None:
-        """Refuse counts that are negative, and bounds and roots that are none."""
+        """Refuse negative counts, and bounds and roots that are not finite."""
         for name in ("low", "high", "level", "excess", "lag_base", *_SIZES):
             if not np.isfinite(getattr(state, name)).all():
                 raise ValueError(f"{name} must be finite")
@@ -238,7 +238,7 @@ class Bounded(Holding):
         self.model.rescale(state.inner, Units(x_centre, x_scale, y_centre, y_scale))
 
     def move_level(self, state: BoundedState, step: np.ndarray) -> None:
-        """Move the held model's past, roots by as much as a target at the present level would move."""
+        """Move the held model's past. Roots move as far as the root of a target at the present level."""
         root = self._root(state)
         moved = root.of(state.level + step) - root.of(state.level)
         self.model.move_level(state.inner, np.where(state.offset > 0.0, moved, step))
@@ -263,7 +263,7 @@ class Bounded(Holding):
         return bounded.restricted(held["mean"], np.sqrt(held["variance"]), *self._in_force(state), state.slack, *root)
 
     def _follow_gain(self, state: BoundedState, y: np.ndarray, known: np.ndarray) -> None:
-        """Count how far a target lies above what has the mean root, and how far it should."""
+        """Learn γ: sum how far targets lie above the value of the mean root, and how far they should."""
         middle, above, spread = self._root(state).moments(known["mean"][0], known["variance"][0])
         std = np.sqrt(spread)
         here = np.isfinite(y) & np.isfinite(middle) & (state.offset > 0.0) & (std > 0.0) & np.isfinite(std)
@@ -285,7 +285,7 @@ class Bounded(Holding):
         state.learned += here
 
     def _drop_roots(self, state: BoundedState) -> bool:
-        """See outputs as they are whose targets have gone well below the bound; whether there is one."""
+        """Give up the roots of outputs whose targets have gone well below the bound; return whether there are any."""
         dropped = (state.offset > 0.0) & (state.deficit > _NEGATIVE * state.size)
         state.offset[dropped] = 0.0
         for x, of in self.lags:
@@ -296,18 +296,18 @@ class Bounded(Holding):
     # ---- bounds ------------------------------------------------------------------------------------------------------
 
     def _bounds(self, outputs: int) -> tuple[np.ndarray, np.ndarray]:
-        """The settings low and high, infinite where there is none, P each."""
+        """The settings low and high, infinite without a bound, P each."""
         low = [-np.inf if bound is None else bound for bound in self.low]
         high = [np.inf if bound is None else bound for bound in self.high]
         return np.broadcast_to(low, outputs), np.broadcast_to(high, outputs)
 
     def _now(self, state: BoundedState) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high in the present units, infinite where there is none, P each."""
+        """Low and high in the present units, infinite without a bound, P each."""
         low, high = self._bounds(len(state.low))
         return np.where(np.isfinite(low), state.low, low), np.where(np.isfinite(high), state.high, high)
 
     def _in_force(self, state: BoundedState) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high as they count, P each: not where a target has shown that a guess was wrong."""
+        """The bounds that count, P each: a guessed bound no longer counts once a target was beyond it."""
         low, high = self._now(state)
         wrong = (np.asarray(self.leak) > 0.0) & (state.outside > 0)
         return np.where(wrong, -np.inf, low), np.where(wrong, np.inf, high)

@@ -1,4 +1,4 @@
-"""Intervals that hold as many targets as they say, whatever the stream does."""
+"""Intervals that hold their share of the targets, on any stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ from driftgp.wrappers.holding import Holding
 from driftgp.wrappers.rowscale import FEWEST, MOST, RowScale, RowScaleState
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)
-# Two reaches keep at least this share of their nominal ratio: a distribution needs its quantiles in order.
+# Two neighbouring reaches keep at least this share of their nominal ratio, so that quantiles stay in order.
 _LEAST_RATIO = 0.2
-# Neither the logarithm of s nor an offset falls lower: where every forecast is exact nothing would stop them, and the
-# first target that is not would find intervals of no width, for as long as they had been exact before.
+# The least log s, and the least offset. Without a limit they would fall as long as every forecast is exact, and after
+# the first inexact target intervals would have no width for as long again.
 _LEAST_LOG = -7.0
 
 
 class CalibratedState(View):
     """How far the held model's intervals have to reach, and its state.
 
-    With a scale model there are two calibrations, K = 2: one as if g were 1, and the one of the law with g.
+    With a scale model there are two calibrations, K = 2: one for g = 1, and one for the law with g.
     """
 
     log_s2: np.ndarray = floats("K", "J", "P")  # spread of the normal scores as each gain sees it
-    log_weights: np.ndarray = floats("K", "J", "P")  # how well each of them has foretold the scores
-    offset: np.ndarray = floats("K", "L", "S", "P")  # what each level (and side) needs besides, in log units
-    scale: Any = part()  # of the scale model, where there is one
+    log_weights: np.ndarray = floats("K", "J", "P")  # how likely the scores were under each of them
+    offset: np.ndarray = floats("K", "L", "S", "P")  # d_ℓ of each level (and side), in log units
+    scale: Any = part()  # of the scale model, if any
     inner: Any = part()
 
 
@@ -44,26 +44,26 @@ class Calibrated(Holding):
     """Hold a model and stretch its predictive distribution so that its intervals hold their share of the targets.
 
     The normal score z of a target, Φ(z) = cdf(y), has a standard normal law if the model is right. The interval of a
-    level ℓ, nominally |z| ≤ z_ℓ, is made to reach as far as
+    level ℓ, nominally |z| ≤ z_ℓ, reaches to
 
         c_ℓ = z_ℓ · g(x) · s · exp(d_ℓ)
 
-    g is a factor for this row, between 1/10 and 10, by its inputs and the model's own law there (`wrappers.rowscale`).
-    Errors are larger at some hours, inputs and levels of the target than at others. s is the spread of the scores z/g
-    of late, by several trackers of different speed mixed by likelihood: it answers a jump of the noise within a few
-    samples. d_ℓ is an integral controller (adaptive conformal inference: Gibbs and Candès 2021; Angelopoulos, Candès
-    and Tibshirani 2023 call it the I of PID):
+    g is a factor for this row, between 1/10 and 10. It follows from the inputs and the model's own law
+    (`wrappers.rowscale`). Errors are larger at some hours, inputs and levels of the target than at others. s is the
+    recent spread of the scores z/g. Several trackers of different speed, mixed by likelihood, follow it, so that it
+    answers a jump of the noise within a few samples. d_ℓ is an integral controller (adaptive conformal inference: Gibbs
+    and Candès 2021; Angelopoulos, Candès and Tibshirani 2023 call it the I of PID):
 
         d_ℓ ← d_ℓ + γ_ℓ ([|z| > c_ℓ] − (1 − ℓ))
 
-    Summed over n samples this says: share outside − (1 − ℓ) = (change of d_ℓ) / (γ_ℓ n). A target is never outside once
+    The sum over n samples gives: share outside − (1 − ℓ) = (change of d_ℓ) / (γ_ℓ n). A target is never outside once
     c_ℓ exceeds every score, so d_ℓ stays bounded while the scores do. The share outside therefore tends to 1 − ℓ at the
-    rate 1/n. This assumes nothing of the stream or the model, only that g and s are bounded away from 0. Where all
-    scores are 0, as on a constant, s and exp(d_ℓ) stay above 1/1100, and no target is outside. γ_ℓ = rate / (z_ℓ ·
-    2φ(z_ℓ)) gives all levels one time constant, 1/rate samples.
+    rate 1/n. This assumes nothing about the stream or the model, only that g and s are bounded away from 0. If all
+    scores are 0, as on a constant, s and exp(d_ℓ) stay above 1/1100, and no target is outside. The gain γ_ℓ = rate /
+    (z_ℓ · 2φ(z_ℓ)) gives all levels one time constant, 1/rate samples.
 
-    Predictions are `Recalibrated`: their intervals, quantiles and density are the calibrated ones, those of the held
-    model are in `law.model`.
+    Predictions are `Recalibrated`: their intervals, quantiles and density are calibrated. Those of the held model are
+    in `law.model`.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -79,8 +79,8 @@ class Calibrated(Holding):
         symmetric: control central intervals, or each of their two ends by itself, so that a one-sided bound holds
             too.
         rate: of the controllers, one over their time constant in samples.
-        gains: of the trackers of the spread; 0 is a tracker that stays with the model's word.
-        prior: weights of the trackers before the scores have decided. By default each has a tenth of the weight of the
+        gains: of the trackers of the spread; a tracker with gain 0 keeps the spread of the model.
+        prior: weights of the trackers at the start. By default each has a tenth of the weight of the
             one before: quick trackers waver, and gain weight fast when the noise jumps.
         memory: factor by which the past counts less with each unit of time in the trackers' weights.
         features: of the scale model that g comes from, at most; 0 for none, g = 1. A state has half their square in
@@ -144,7 +144,7 @@ class Calibrated(Holding):
 
     @property
     def row_scale(self) -> RowScale | None:
-        """The scale model, if there is one."""
+        """The scale model, or None."""
         return RowScale(self.features) if self.features else None
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
@@ -165,7 +165,7 @@ class Calibrated(Holding):
         return CalibratedState(record, scale=scale, inner=self.model.view(record["inner"]))
 
     def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: reaches of each level and side with g and without, what g is from, the held one."""
+        """Layout of a forecast: reaches of each level and side with g and without, what g needs, the held part."""
         fields: list[Any] = [("reach", np.float64, (len(self.levels), self.sides, outputs))]
         if self.row_scale:
             fields += [
@@ -191,7 +191,7 @@ class Calibrated(Holding):
         self.model.check(state.inner)
 
     def facts(self, state: CalibratedState) -> dict[str, Any]:
-        """By how much each interval is wider than the held model's own where g = 1, on average over outputs, sides."""
+        """How much wider each interval is than that of the held model for g = 1, averaged over outputs and sides."""
         factors = np.mean(self._reach(state)[-1] / self._nominal(), (1, 2))
         named = {f"{100.0 * level:g} %": float(factor) for level, factor in zip(self.levels, factors, strict=True)}
         return self.model.facts(state.inner) | {"calibration": named}
@@ -199,7 +199,7 @@ class Calibrated(Holding):
     # ---- the contract ------------------------------------------------------------------------------------------------
 
     def start(self, state: CalibratedState, X: np.ndarray, y: np.ndarray) -> None:
-        """Start the held model, and take its word for its intervals."""
+        """Start the held model; its intervals count as right."""
         state.log_weights[...] = np.array(self.log_prior)[:, None]
         if self.row_scale:
             self.row_scale.start(state.scale, X, y)
@@ -224,14 +224,14 @@ class Calibrated(Holding):
         return made
 
     def usual_std(self, made: np.ndarray) -> np.ndarray:
-        """Standard deviations as they were without g: so the scale model has no part in what is learned."""
+        """Standard deviations without g, so that the scale model does not change what is learned."""
         if not self.row_scale:
             return super().usual_std(made)
         first, second = moments(np.moveaxis(made["plain"], 0, 2), self.levels)  # N×P
         return np.sqrt(made["inner"]["variance"] * (second - first**2))
 
     def median_reach(self, made: np.ndarray) -> np.ndarray:
-        """As the held model says, since its medians stay; a law that is stretched says less than it of how far."""
+        """That of the held model, since medians stay the same."""
         held = made["inner"]
         return np.abs(made["mean"] - held["mean"]) + self.model.median_reach(held)
 
@@ -254,7 +254,7 @@ class Calibrated(Holding):
         )  # K×L×S×P
         observed = np.isfinite(y) & (self.fills_gaps or np.isfinite(x).all())  # P
         z = np.where(observed, law.model.to_normal(np.where(observed, y, 0.0))[0], 0.0)  # P
-        observed &= ~np.isnan(z)  # a forecast that is none
+        observed &= ~np.isnan(z)  # a forecast that is not finite
         z = np.where(observed, z, 0.0)
         scores = np.stack([z, z * np.exp(-log_g)])[-len(reach) :, None]  # K×1×P
         memory = self.memory**elapsed

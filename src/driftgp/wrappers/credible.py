@@ -12,12 +12,12 @@ from driftgp.models.model import Model, Units
 from driftgp.models.plausible import Span
 from driftgp.wrappers.holding import Holding
 
-# Values far out in so many rows running are believed: there is another level, and no fault.
+# Values far out in this many successive rows are believed: the level has changed.
 _LASTING = 3
 
 
 class CredibleState(View):
-    """The range of what was believed, how many of the last values running were not, and the held model's state."""
+    """The range of the believed values, how many of the last values were not believed, and the held model's state."""
 
     span: Span = part(Span)
     doubts: int = whole()
@@ -28,9 +28,9 @@ class CredibleState(View):
 class Credible(Holding):
     """Hold a model that fills gaps, and let one input be a gap where it is far outside its own recent range.
 
-    A forecast from elsewhere decides much of a model that is built around it. A lone fault of it, a 0 or a 999999, must
-    not decide a row. The range [low − ℓ, high + ℓ] is that of `plausible`, with ℓ = high − low. It is known once ten
-    values have come. A value beyond it is believed if the two before it were beyond it too.
+    A model around a forecast from elsewhere depends much on that forecast. A single wrong value of it, a 0 or a 999999,
+    must not decide a row. The range [low − ℓ, high + ℓ] is that of `plausible`, with ℓ = high − low. It is known once
+    ten values have come. A value beyond it is believed if the two before it were beyond it too.
 
     >>> from driftgp import AGP
     >>> from driftgp.wrappers import Gaps
@@ -66,7 +66,7 @@ class Credible(Holding):
         self.model.accept(inputs, outputs, rows)
 
     def start(self, state: CredibleState, X: np.ndarray, y: np.ndarray) -> None:
-        """Walk through the batch, then start the held model on what was believed."""
+        """Walk through the batch, then start the held model on the believed values."""
         X = X.copy()
         for i in range(len(X)):
             x, X[i] = X[i].copy(), self._believed(state, X[i : i + 1])[0]
@@ -74,7 +74,7 @@ class Credible(Holding):
         self.model.start(state.inner, X, y)
 
     def forecast(self, state: CredibleState, X: np.ndarray) -> np.ndarray:
-        """Forecast at what is believed."""
+        """Forecast at the believed values."""
         return self.model.forecast(state.inner, self._believed(state, X))
 
     def joint(self, state: CredibleState, X: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ class Credible(Holding):
     def learn(
         self, state: CredibleState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
-        """Let the held model learn from what is believed, then know the value."""
+        """Let the held model learn from the believed values, then count the value."""
         self.model.learn(state.inner, self._believed(state, x[None])[0], y, elapsed, forecast)
         self._count(state, x[self.column])
 
@@ -115,7 +115,7 @@ class Credible(Holding):
         return far
 
     def _count(self, state: CredibleState, value: float) -> None:
-        """Know one more value; a gap changes nothing."""
+        """Count one more value; a gap changes nothing."""
         if not np.isfinite(value):
             return
         state.doubts = state.doubts + 1 if self._far(state, np.array([value]))[0] else 0

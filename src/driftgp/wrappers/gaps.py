@@ -1,4 +1,4 @@
-"""Inputs that are missing: what stands in for them, how much wider the law is, and which such rows are learned from."""
+"""Missing inputs: what replaces them, how much wider the law becomes, and which of these rows are learned from."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -14,41 +14,41 @@ from driftgp.models.model import Units
 from driftgp.predictions import Prediction
 from driftgp.wrappers.holding import Holding, inner
 
-# Up to so many inputs, one that is missing is explained by the others too; beyond, by its own last value alone.
+# Up to this many inputs, a missing one is explained by the others too; beyond, by its own last value alone.
 _MOST_INPUTS = 64
-# Rows over which inputs and targets are averaged; at first over a third of the rows so far, for what was filled in by
-# averages of few rows is to be forgotten soon.
+# Rows over which inputs and targets are averaged. At first it is a third of the rows so far, so that values filled in
+# by averages of few rows are soon forgotten.
 _MEMORY, _SOON = 1000.0, 3.0
-# Row that it counts as when the first gap comes: only from there on are covariances between inputs counted.
+# Age at the first gap, from which on covariances between inputs are counted.
 _BEFORE = 60.0
-# Ridge of the regressions on the others, in rows that say nothing; no value is farther out than so many deviations.
+# Ridge of the regressions on the other inputs, in rows without information; largest distance of a value, in deviations.
 _RIDGE, _FARTHEST = 2.0, 5.0
-# Ridge of the regression of the targets: inputs that are alike are to share a slope.
+# Ridge of the regression of the targets, so that inputs that are alike share a slope.
 _SLOPE_RIDGE = 0.05
-# Until so many rows have come nobody knows how far a column goes.
+# Before this number of rows, the range of a column is unknown.
 _FIRST = 10.0
-# A squared error counts as at most so many times what was expected, and its usual ratio as within so many times 1.
+# Largest ratio of a squared error to the expected one, and largest factor by which the usual ratio differs from 1.
 _WILD, _RATIO = 16.0, 5.0
-# The share of all variance that a missing input is thought to explain at least, and at most.
+# Least and largest share of the variance that a missing input is assumed to explain.
 _LEAST, _MOST = 1e-3, 4.0
-# Slowest paces at which h² and the effect of a gap follow, and errors that the effect is shrunk by.
+# Slowest paces of h² and of the effect of a gap, and the number of errors by which the effect is shrunk.
 _PACE, _EFFECT_PACE, _SHRUNK = 0.02, 0.01, 10.0
-# A row is learned from if it says at least so much of what rows have said of late. One with w times less noise than
-# another, at equal weights, makes the estimate of a mean worse if w is less than a half.
+# A row is learned from if its information is at least this share of that of recent rows. At equal weights, a row with
+# more than twice the noise variance makes the estimate of a mean worse.
 _WORTH = 0.5
-# Errors from which on h is theirs, and not the slope's.
+# Errors after which h follows from them alone, and no longer from the slope.
 _FEW = 10
-# h² follows the slower the smaller its part of the variance is, as if that were no less than this.
+# h² follows more slowly if its part of the variance is small; that part counts as at least this share.
 _CURIOUS = 0.1
-# Paces of the usual ratio of squared errors, of what rows usually say, and of how often an input is missing.
+# Paces of the usual ratio of squared errors, of the usual information of rows, and of the share of missing values.
 _RATIO_PACE, _TRUST_PACE, _SHARE_PACE = 0.01, 0.02, 0.01
-# A gap of more rows than so many is how things are now: what rows usually say follows the faster the longer it is.
+# In a gap of more rows than this, the usual information of rows follows faster the longer the gap lasts.
 _LASTING = 8.0
 _SMALLEST = 1e-300  # so that a quotient of variances is a number
 
 
 class GapsState(View):
-    """What inputs are like, what gaps in them have cost, and the held model's state."""
+    """Means and covariances of the inputs, the cost of gaps, and the held model's state."""
 
     previous: np.ndarray = floats("D")  # the last inputs, as filled
     doubt: np.ndarray = floats("D")  # variance of what was filled there
@@ -69,23 +69,23 @@ class GapsState(View):
     share: np.ndarray = floats("D")  # recent share of rows
     wider: np.ndarray = floats("D")  # by which factor the law was wider in these rows
     change: np.ndarray = floats("D", "P")  # h, by which the target changes with an input that is missing
-    effect: np.ndarray = floats("D", "P")  # on the mean, of an input's being missing
+    effect: np.ndarray = floats("D", "P")  # effect on the mean of a missing input
     ratio: np.ndarray = floats("P")  # of squared errors to variances in complete rows
     trust: float = number()  # recent share of the variance that is not due to gaps
     inner: Any = part()
 
     @property
     def samples(self) -> int:
-        """What the held model has learned from, if it counts that."""
+        """The samples that the held model has learned from, if it counts them."""
         return int(self.inner.samples)
 
 
 class Filled(NamedTuple):
-    """Inputs without gaps, and the covariance of what stands in for them: 0 where there was a value."""
+    """Filled inputs, and the covariance of the filled values: 0 where there was a value."""
 
     x: np.ndarray  # D
     covariance: np.ndarray  # D×D
-    before: np.ndarray  # D×D, with what stood in for them in the row before
+    before: np.ndarray  # D×D, with the filled values of the row before
 
     @property
     def doubt(self) -> np.ndarray:
@@ -98,27 +98,27 @@ class Gaps(Holding):
     """Hold a model, and let it predict and learn where inputs are missing (NaN).
 
     **What replaces a missing input.** The linear regression x̂_m of x_m(t) on u replaces it, by running means and
-    covariances over 1000 rows. u has the inputs x_o(t) that are there, and the last values x̂_m(t − 1) of those that
-    are missing. A temperature stays near its last value, noise goes to its mean, and what the others determine is
-    found. Its variance grows with the length of the gap.
+    covariances over 1000 rows. u has the inputs x_o(t) of this row, and the last values x̂_m(t − 1) of the missing
+    ones. So a temperature stays near its last value, noise goes to its mean, and an input that others determine follows
+    them. The variance grows with the length of the gap.
 
     **How much wider.** The law of the target is stretched about its mean to the variance v + τ²,
 
         τ² = hᵀ Q h
 
-    with Q the covariance of what stands in. h begins with the slopes of a linear regression of the target, and from
-    then on its size follows the errors of rows with that gap: it grows while they are larger, by the law's own
-    standard, than those of complete rows. What the gap itself says of the target is an effect on the mean, Σ_m b_m, by
-    the errors as well.
+    with Q the covariance of the filled values. h begins with the slopes of a linear regression of the target. Its size
+    then follows the errors of rows with that gap: it grows while these errors, in units of the law, are larger than
+    those of complete rows. If targets differ where an input is missing, the mean moves by an effect Σ_m b_m, which
+    follows from the errors too.
 
-    **What is learned.** A row says ρ = v/(v + τ²) of what a complete one does. The held model learns from it if that is
-    at least half as much as recent rows. With a noise of twice the variance, a row would take more from the mean of the
-    others than it gives. Of other rows it is told the target and not the inputs, so that it knows what came last and
-    learns nothing else. So a model that has met gaps is as good in complete rows as one that has not, and where every
-    row has gaps it learns from all of them.
+    **What is learned.** The information of a row with a gap is a share ρ = v/(v + τ²) of that of a complete row. The
+    held model learns from the row if its information is at least half that of recent rows. A row with more than twice
+    the usual noise variance would do more harm than good to a mean. Of such rows the held model is told only the
+    target, so that it knows the last value. So gaps do not make forecasts of complete rows worse, and where every row
+    has gaps the model learns from all of them.
 
-    An input that has not come yet is 0 until then, and inside of `Standardize` that is its first value: it is as if it
-    had had it all along. One that never comes costs nothing.
+    Before its first value an input is 0. Inside of `Standardize` 0 is that first value, as if the input had had it from
+    the start. An input that never has a value costs nothing.
 
     >>> from driftgp import AGP
     >>> rng = np.random.default_rng(0)
@@ -132,7 +132,7 @@ class Gaps(Holding):
     ([False, True], [40, 0])
 
     Args:
-        model: any model; in the default, the one inside of `Standardize`.
+        model: any model; in the default, the model inside of `Standardize`.
     """
 
     State: ClassVar[type[View]] = GapsState
@@ -190,7 +190,7 @@ class Gaps(Holding):
     # ---- the contract ------------------------------------------------------------------------------------------------
 
     def start(self, state: GapsState, X: np.ndarray, y: np.ndarray) -> None:
-        """Learn what inputs are like from the whole batch, then fill its gaps and start the held model."""
+        """Take means and covariances from the whole batch, then fill its gaps and start the held model."""
         state.ratio[...], state.trust = 1.0, 1.0
         missing = np.isnan(X)
         if missing.any():
@@ -202,7 +202,7 @@ class Gaps(Holding):
         self.model.start(state.inner, X, y)
 
     def _filled_batch(self, state: GapsState, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The batch as the held model is to see it, by all that it says of its columns."""
+        """The batch with its gaps filled, by the means and covariances of the whole batch."""
         explained = np.sum(state.slope * self._slopes(state), 0)  # P
         v = np.maximum(state.y_variance - explained, _LEAST * state.y_variance)
         h = self._changes(state, np.isnan(X).any(0))
@@ -218,7 +218,7 @@ class Gaps(Holding):
         return made
 
     def forecast(self, state: GapsState, X: np.ndarray) -> np.ndarray:
-        """Forecast of the held model at the filled inputs, wider and elsewhere where some are missing."""
+        """Forecast of the held model at the filled inputs, wider and moved where some are missing."""
         missing = np.isnan(X)
         if not missing.any():
             return self._stretched(self.model.forecast(state.inner, X), 0.0, 0.0)
@@ -245,7 +245,7 @@ class Gaps(Holding):
     def learn(
         self, state: GapsState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
-        """Judge what the gaps have cost, then let the held model learn from as much of the row as it is worth."""
+        """Learn the cost of the gaps, then let the held model learn from the row, if it has enough information."""
         missing = np.isnan(x)
         filled = self._fill(state, x)
         given = filled.x
@@ -261,7 +261,7 @@ class Gaps(Holding):
         self.model.learn(state.inner, given, y, elapsed, inner(forecast))
 
     def rescale(self, state: GapsState, units: Units) -> None:
-        """All that is known of inputs and targets in other units; an input that has not come yet is 0 in any."""
+        """Express all means and covariances in other units; an input without a value is 0 in any units."""
         seen = state.count > 0.0
         units = units._replace(x_centre=np.where(seen, units.x_centre, 0.0), x_scale=np.where(seen, units.x_scale, 1.0))
         a, b = units.x_scale, units.y_scale
@@ -293,7 +293,7 @@ class Gaps(Holding):
             state.T[...] = np.diag(state.echo)
 
     def _fill(self, state: GapsState, x: np.ndarray) -> Filled:
-        """What stands in for the gaps of a row (D)."""
+        """Values for the gaps of a row (D)."""
         missing = np.isnan(x)
         covariance, before = np.zeros((2, len(x), len(x)))
         if not missing.any():
@@ -323,13 +323,13 @@ class Gaps(Holding):
         D, ridge = len(unit), _ridge(state)
         if state.joint == 1 and len(state.T):
             S, T = unpacked(state.S, D) / np.outer(unit, unit), state.T / np.outer(unit, unit)
-            # rows of the past where an input is missing, which have the covariances T with those that are there
+            # rows of the past of the missing inputs, with the covariances T to the inputs of this row
             A = np.where(missing == missing[:, None], S, np.where(missing, T, T.T))
             np.fill_diagonal(A, 1.0 + ridge)
             B = np.where(missing, T, S)[missing]
             try:
                 W = cho_solve(cho_factor(A), B.T).T
-            except np.linalg.LinAlgError:  # covariances of few rows need not fit each other
+            except np.linalg.LinAlgError:  # covariances of few rows may contradict each other
                 pass
             else:
                 C = S[np.ix_(missing, missing)]
@@ -352,10 +352,10 @@ class Gaps(Holding):
         return c / unit[:, None]
 
     def _changes(self, state: GapsState, missing: np.ndarray) -> np.ndarray:
-        """h of inputs that are missing, D×P: by the slopes where there are few errors yet.
+        """h of the missing inputs, D×P: from the slopes while there are few errors.
 
-        These are in units of the held model's variances. If its errors are smaller than it says, its law shrinks in the
-        end, but what a gap adds must not shrink with it.
+        They are in units of the held model's variances. If the model's errors are smaller than its law says,
+        calibration narrows the law in the end; the part of a gap must not shrink with it.
         """
         if (state.judged[missing] >= _FEW).all():
             return state.change
@@ -406,7 +406,7 @@ class Gaps(Holding):
         v, total = np.maximum(made["inner"]["variance"], _SMALLEST), np.maximum(made["variance"], _SMALLEST)
         error = np.where(here, y - made["mean"], 0.0)
         ratio = np.minimum(_limited(error, LARGEST) ** 2 / total, _WILD)
-        missing = missing & (state.count > 0.0)  # one that has not come yet has cost nothing
+        missing = missing & (state.count > 0.0)  # an input without any value yet costs nothing
         if not missing.any():
             state.ratio[...] = np.where(here, state.ratio + _RATIO_PACE * (ratio - state.ratio), state.ratio)
             return np.ones(len(y))
@@ -420,7 +420,7 @@ class Gaps(Holding):
         size = np.clip(np.abs(h) * np.exp(step), 1e-3 * most, most)
         state.change[...] = np.where(missing[:, None], np.copysign(size, h), state.change)
         pace = np.maximum(1.0 / (n + _SHRUNK), _EFFECT_PACE) * (1.0 - state.share) / np.sum(missing)
-        pace /= state.age + 1.0  # errors in one gap are alike
+        pace /= state.age + 1.0  # errors within one gap are alike
         near = _limited(error, 3.0 * np.sqrt(total))
         state.effect += np.where(missing, pace, 0.0)[:, None] * near
         wider = np.mean(np.sqrt(total / v))
@@ -436,7 +436,7 @@ class Gaps(Holding):
 
     @staticmethod
     def _believed(state: GapsState, rho: np.ndarray) -> bool:
-        """Whether a row with these ρ (P) is worth learning from."""
+        """Whether a row with these ρ (P) has enough information to be learned from."""
         share = float(np.mean(rho))
         lasting = max(1.0, float(np.max(state.age, initial=0)) / _LASTING)
         state.trust += min(_TRUST_PACE * lasting, 0.5) * (share - state.trust)
@@ -464,7 +464,7 @@ def _spread(filled: Filled, h: np.ndarray) -> np.ndarray:
 
 
 def _unit(variance: np.ndarray) -> np.ndarray:
-    """Standard deviations, 1 of a column that has not varied."""
+    """Standard deviations, with 1 for a column that has not varied."""
     return np.where(variance > 0.0, np.sqrt(variance), 1.0)
 
 

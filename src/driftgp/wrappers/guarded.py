@@ -1,4 +1,4 @@
-"""Targets and forecasts no farther out than there is reason to follow them, and no past that no longer applies."""
+"""Limits for wild targets and forecasts, jumps of the level, and a new start when the past no longer applies."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,118 +15,119 @@ from driftgp.models.plausible import Span
 from driftgp.predictions import Prediction, Stretched
 from driftgp.wrappers.holding import Holding, inner
 
-# Until so many targets have come nobody knows how far they go.
+# Before this number of targets, their range is unknown.
 _FIRST = 30
-# A lone target so many times as far out as the reach is not learned from at all, if none of so many before it was.
+# A single target this many reaches out is not learned from, unless another one was among this many targets before it.
 _WILD, _CALM = 2.0, 1000
-# Two such targets running whose errors differ by no more standard deviations than this tell of another level.
+# Two successive targets beyond the limit show a new level if their errors differ by at most this many deviations.
 _ALIKE = 4.0
-# A step back to within this share of the last one, after no more samples than this, was a spike and no level.
+# A step back of nearly the size of the last step (to within this share), after at most this many samples, shows a
+# spike.
 _BACK, _SOON = 0.25, 100
-# An input that had one value for so many samples, and another one since the level jumped, is what made it jump.
+# An input with one value for this many samples, and another one since the level jumped, is the cause of the jump.
 _STEADY = 5
-# However often it comes, a target counts as at most so many standard deviations: their squares stay finite.
+# Even if wild targets repeat, one counts as at most this many standard deviations, so that squares stay finite.
 _FARTHEST = 1e8
-# Samples by which a model is judged once its errors are large, and from which it then starts anew.
+# Samples of a trial: the model is judged by them once its errors are large, and starts anew from them.
 SUSPECT = 20
-# An error so many times as large as usual is large.
+# An error this many times the usual size is large.
 _LARGE = 10.0
-# A model whose errors are so many times the spread of the targets themselves is of no use.
+# A model is useless if its errors are this many times the spread of the targets.
 _USELESS = 2.0
-# After a first error of so many times the usual size less is asked for: errors that stay four times as large as usual
-# and are most of the spread, or that are four times the spread, however small they are.
+# After a first error of this many times the usual size the conditions are weaker: errors four times the usual size that
+# are most of the spread, or errors four times the spread.
 _ABRUPT, _LASTING, _MOST = 50.0, 4.0, 0.6
-# It starts anew at most so often among the last 1000 samples: into a stretch of nonsense, and out of it again.
+# Largest number of new starts within 1000 samples: one at the beginning of bad data, and one at their end.
 _OFTEN = 2
-# A row with a gap is part of no trial, unless the input has been missing for so many samples: the gap explains it.
+# A row with a gap belongs to no trial, since the gap explains its error; unless the input was missing for longer than
+# this.
 _ABSENT = 100
-# By this share the usual size of an error goes up or down with one error.
+# Share by which one error moves the usual size of errors up or down.
 _PACE = 0.02
-# The usual size of an error is no smaller than this, so that its square is a number.
+# Least usual size of an error, so that its square is not 0.
 _SMALLEST = 1e-140
 
 
 class GuardedState(View):
-    """Which targets lay far out, the samples since errors have become large, and the held model's state."""
+    """Targets far out so far, the samples of a trial, and the held model's state."""
 
     seen: int = whole()  # targets so far
     beyond: np.ndarray = wholes("P")  # side on which the last target lay beyond the limit: −1, 1, or 0 for neither
-    error_beyond: np.ndarray = floats("P")  # its error, 0 for one within the limit
+    error_beyond: np.ndarray = floats("P")  # error of that target, 0 if it was within the limit
     guarded: np.ndarray = wholes("P")  # how often a target was learned from at the limit, or not at all
     last: int = whole()  # targets before the last wild one, 0 without
     moves: int = whole()  # how often the past was moved to another level
-    step: np.ndarray = floats("P")  # by how much the last time
+    step: np.ndarray = floats("P")  # step of the last time
     moved: int = whole()  # targets before that
     returned: int = whole()  # targets before it was last moved back soon, 0 without
-    span: Span = part(Span)  # of the targets that were believed, where they came
+    span: Span = part(Span)  # range of the believed targets
     x: np.ndarray = floats("D")  # the last inputs
     run: np.ndarray = wholes("D")  # samples for which each of them has had this value, 0 before the first
-    run_before: np.ndarray = wholes("D")  # and had the one before
+    run_before: np.ndarray = wholes("D")  # and had the value before it
     absent: np.ndarray = wholes("D")  # samples for which each of them has been missing
-    held: np.ndarray = wholes("P")  # absurd targets running, up to the last one; negative for those below
-    first: int = whole()  # samples of those below that are the first of the stream, 0 once there were more
-    X: np.ndarray = floats(SUSPECT, "D")  # the samples since then, or the first ones
+    held: np.ndarray = wholes("P")  # successive absurd targets up to the last one; negative if they lie below
+    first: int = whole()  # how many of these samples are the first of the stream, 0 once there were more
+    X: np.ndarray = floats(SUSPECT, "D")  # the samples of the trial, or the first samples
     y: np.ndarray = floats(SUSPECT, "P")
     error: np.ndarray = floats(SUSPECT, "P")
-    suspect: int = whole()  # how many of them there are
+    suspect: int = whole()  # number of these samples
     usual: np.ndarray = floats("P")  # size of an error, 0 before the first
     restarts: int = whole()  # how often the model started anew
-    anew: np.ndarray = wholes(_OFTEN)  # targets before the last times that it did, the latest first, 0 without
+    anew: np.ndarray = wholes(_OFTEN)  # number of targets at the last new starts, the latest first, 0 without
     inner: Any = part()
 
     @property
     def samples(self) -> int:
-        """Targets so far, those of the warm-up included: a sample is in it once, or not at all."""
+        """Targets so far, warm-up included. A sample is counted once, or not at all."""
         return self.seen
 
 
 @dataclass(frozen=True)
 class Guarded(Holding):
-    """Hold a model, and let it learn little from a lone wild target: as if it lay at a limit, or nothing.
+    """Hold a model, and limit what it learns from a single wild target: such a target counts as if it lay at a limit.
 
         mean − reach · std  ≤  y  ≤  mean + reach · std
 
-    with mean and standard deviation as the held model forecast them. One target 50 standard deviations off would spoil
-    the forecasts of many rows; at six it costs a few. Twice as far out it is left out, unless another was so
-    among the last 1000: a stream with many such targets is to have intervals that show it.
+    with mean and standard deviation from the held model's forecast. One target 50 standard deviations off would spoil
+    the forecasts of many rows; at six it costs a few. A target beyond twice the limit is left out, unless another one
+    was among the last 1000: a stream with many such targets needs wide intervals.
 
     An absurd target (`plausible`), such as a fill value of 10³⁷, is left out from the first row on. It counts once
-    `plausible.confirming` targets in a row are absurd on the same side. Of the first 20 samples all are judged again
-    when one comes: if another turns out to be absurd, or not to be, the held model starts again without it, or with it.
+    `plausible.confirming` successive targets are absurd on the same side. Each of the first 20 samples leads to a new
+    judgement of all of them. If it changes which of them are absurd, the held model starts again from the others.
 
-    A target that goes beyond the limit on the same side twice running is taken for real and counts in full. Where both
-    are wild and their errors are alike, it is the level that has jumped: the past is moved there, and all that was
-    learned about the inputs still applies (`Contract.move_level`). Where the level is soon back, it was a spike, and
-    the past stays where it is for the next 1000 samples.
+    The second of two successive targets beyond the limit on the same side counts in full. If their errors are alike,
+    the level has jumped: the past is moved there, and all that was learned about the inputs still applies
+    (`Contract.move_level`). If the level soon comes back, the jump was a spike, and the past is not moved again for the
+    next 1000 samples.
 
-    Where an input that had not changed for five samples has done so in this one or the one before, it may be why a
-    target is far out: a machine was switched off. Such a target moves no past, and counts in full if it is more than
-    fifty standard deviations out, so that the model learns what the switch does.
+    If an input changes in this sample or the one before, after five samples without a change, it may be the reason for
+    a wild target: a machine was switched off. Such a target does not move the past. It counts in full if it is more
+    than fifty standard deviations out, so that the model learns the effect of the switch.
 
-    Where the past no longer applies, the held model starts anew: a sensor whose unit has changed, the calm after a
-    stretch of nonsense. Two errors running of more than ten times the usual size begin a trial of 20 samples. If by the
-    end of it the errors are large and worse than the median of these targets would have been,
+    If the past no longer applies, the held model starts anew: the unit of a sensor has changed, or bad data have ended.
+    Two successive errors of more than ten times the usual size begin a trial of 20 samples. At its end the errors are
+    compared with the usual error and with the spread of these targets. If
 
         median |yᵢ − meanᵢ|  >  max( 10 · usual, 2 · median |yᵢ − median y| )
 
-    or, where the first of them was more than fifty times the usual one,
+    or, after a first error of more than fifty times the usual size,
 
         median |yᵢ − meanᵢ|  >  max( 4 · usual, 0.6 · median |yᵢ − median y| )   or   > 4 · median |yᵢ − median y|
 
-    the held model starts from the 20 samples alone; not so where these targets are all the same, as those of a sensor
-    that is stuck. It does so at most twice in 1000 samples. A stream that keeps switching, such as a machine that goes
-    on and off, needs a model that knows both. Only errors of 1e8 times the median |yᵢ − median y| are a reason to do it
-    more often, since sums of numbers that far apart have no digits left. The usual size is a median that moves by 2 %
-    with each error. The errors of a trial are those of the model as it is, not of forecasts that were issued before it
-    began to follow.
+    the held model starts from the 20 samples alone. It does not if these targets are all the same, as those of a sensor
+    that is stuck. It starts anew at most twice in 1000 samples: a stream that keeps switching, such as a machine that
+    goes on and off, needs a model that knows both states. Only errors of 1e8 times the median |yᵢ − median y| allow
+    more new starts, since sums of numbers that far apart lose all digits. The usual size is a median that moves by 2 %
+    with each error. The errors of a trial are those of the present model, not of forecasts that were issued earlier.
 
-    No forecast is farther out than the targets give reason to (`plausible`). Where mean or median lie beyond
+    Forecasts stay within the limits of `plausible`. If mean or median lie beyond
 
         [low − ℓ, high + ℓ]
 
-    with ℓ = high − low the length of the range of the targets so far (10⁻³ of them where they are all the same), the
-    whole law is drawn in towards the middle of that range until both are within: y becomes c + κ (y − c), with
-    c = (low + high)/2. What holds of all targets, such as that they are not negative, holds of the law as before.
+    the whole law is drawn in towards the middle c = (low + high)/2 until both are within: y becomes c + κ (y − c). Here
+    ℓ = high − low is the length of the range of the targets so far, or 10⁻³ of their value if all are the same. If no
+    target is negative, no value of the new law is.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 1, 60)[:, None]
@@ -140,9 +141,9 @@ class Guarded(Holding):
         model: any model; its forecasts say how far out a target is.
         reach: standard deviations beyond which a lone target is not believed.
         candid: widen the intervals of the first rows (`plausible.least_std`). Before the first target every interval is
-            (−∞, ∞). Up to the ninth the law is stretched around its median to what that few targets can tell
-            (`predictions.Stretched`). For the model that answers a user: a wrapper around this one could make nothing
-            of an infinite variance.
+            (−∞, ∞). Up to the ninth the law is stretched around its median, as wide as so few targets require
+            (`predictions.Stretched`). Use it in the outermost wrapper only: a wrapper around this one could not work
+            with an infinite variance.
     """
 
     model: Model
@@ -164,7 +165,7 @@ class Guarded(Holding):
         return GuardedState(record, inner=self.model.view(record["inner"]))
 
     def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: how far it is stretched, and drawn in by κ and (1 − κ) c, and the held model's."""
+        """Layout of a forecast: the factor of the stretch, κ and (1 − κ) c, and the held model's forecast."""
         drawn = [(name, np.float64, (outputs,)) for name in ("stretch", "scale", "shift")]
         return forecasts.layout(outputs, *drawn, ("inner", self.model.forecast_dtype(outputs)))
 
@@ -201,7 +202,7 @@ class Guarded(Holding):
         return made
 
     def _stretched(self, state: GuardedState, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The factor of a held law's scores, and that of its variance, so that it is wide enough for what is known.
+        """The factors of a held law's scores and of its variance that make it wide enough for the number of targets.
 
         Both are N×P: 1 from the tenth target on, and infinite before the first.
         """
@@ -213,7 +214,8 @@ class Guarded(Holding):
         law = self.model.law(held)
         with np.errstate(invalid="ignore"):
             ends = (law.to_normal(law.from_normal(0.0) + side * 1.96 * least) for side in (-1.0, 1.0))
-            far = np.max([np.where(np.isfinite(end), np.abs(end), 0.0) for end in ends], 0)  # beyond a bound nothing is
+            far = np.max([np.where(np.isfinite(end), np.abs(end), 0.0) for end in ends], 0)
+            # no target is beyond a bound
         return np.where(np.isinf(least), np.inf, np.maximum(1.0, far / 1.96)), wider
 
     def joint(self, state: GuardedState, X: np.ndarray) -> np.ndarray:
@@ -250,7 +252,8 @@ class Guarded(Holding):
         y = self._believed(state, y)
         side = self._side(state, y, known)
         now = known
-        if forecast is not None and (state.suspect > 0 or side.any()):  # what was issued may be older than the model
+        if forecast is not None and (state.suspect > 0 or side.any()):
+            # the issued forecast may be older than the model
             now = self.model.forecast(state.inner, x[None])
         moved = self._follow_level(state, y, side, now)
         near = self._near(state, y, known, side)
@@ -286,7 +289,7 @@ class Guarded(Holding):
             self._judge(state, x, y, known["mean"][0])
 
     def _believed(self, state: GuardedState, y: np.ndarray) -> np.ndarray:
-        """The targets (P), NaN for one that is absurd and that not enough others have confirmed."""
+        """The targets (P), with NaN for an absurd one that not enough others have confirmed."""
         distance = plausible.far(state.span, y, first=state.seen < _FIRST)
         side = np.where(y > state.span.high, 1, -1)
         out = distance > 0.0
@@ -307,7 +310,7 @@ class Guarded(Holding):
         return np.where(here & (np.abs(y - mean) > self.reach * std), np.sign(y - mean), 0.0).astype(int)
 
     def _follow_level(self, state: GuardedState, y: np.ndarray, side: np.ndarray, now: np.ndarray) -> bool:
-        """Move the past to where two wild targets running say that the level is; whether they do."""
+        """Move the past to the new level if two successive wild targets show one; return whether they do."""
         mean, std = now["mean"][0], self.model.usual_std(now)[0]
         error = np.where(side != 0, np.clip(y - mean, -LARGEST, LARGEST), 0.0)
         before = state.error_beyond.copy()
@@ -326,12 +329,12 @@ class Guarded(Holding):
         return True
 
     def _is_back(self, state: GuardedState, step: np.ndarray) -> np.ndarray:
-        """Whether a step (P) leads back to where the level was before it last moved, soon after that."""
+        """Whether a step (P) soon leads back to the level before the last move."""
         soon = state.moves > 0 and state.seen - state.moved <= _SOON
         return soon & (np.abs(step + state.step) <= _BACK * np.abs(state.step))
 
     def _near(self, state: GuardedState, y: np.ndarray, known: np.ndarray, side: np.ndarray) -> np.ndarray:
-        """The targets as the held model is to see them, P."""
+        """The targets within the limits, for the held model, P."""
         mean, std = known["mean"][0], self.model.usual_std(known)[0]
         switch = (np.abs(y - mean) > _ABRUPT * std) & self._switched(state)
         lone = (side != 0) & (side != state.beyond) & ~switch
@@ -348,11 +351,11 @@ class Guarded(Holding):
 
     @staticmethod
     def _switched(state: GuardedState) -> bool:
-        """Whether an input that had not changed for some samples has another value in this one, or since the last."""
+        """Whether an input has a new value in this sample or the last one, after some samples without a change."""
         return bool(np.any((state.run <= 2) & (state.run_before >= _STEADY)))
 
     def _count_range(self, state: GuardedState, y: np.ndarray, near: np.ndarray) -> None:
-        """Widen the range by a target as the held model sees it, but by no more than the target itself would."""
+        """Widen the range by a target as the held model sees it, but at most up to the target itself."""
         low, high = np.minimum(state.span.low, y), np.maximum(state.span.high, y)
         plausible.count(state.span, np.where(state.span.count > 0, np.clip(near, low, high), near))
 
@@ -370,7 +373,7 @@ class Guarded(Holding):
     # ---- a past that no longer applies -------------------------------------------------------------------------------
 
     def _judge(self, state: GuardedState, x: np.ndarray, y: np.ndarray, mean: np.ndarray) -> None:
-        """Note an error, and start anew where the last ones were too large to go on."""
+        """Count an error, and start anew if the last errors were too large."""
         y = np.clip(y, -LARGEST, LARGEST)
         error = np.abs(np.clip(y - mean, -LARGEST, LARGEST))
         large = np.any(error > _LARGE * state.usual) and state.seen > _FIRST and not self._switched(state)
@@ -390,7 +393,7 @@ class Guarded(Holding):
             useless = error > np.maximum(_LARGE * usual, _USELESS * spread)
             lost = (error > np.maximum(_LASTING * usual, _MOST * spread)) | (error > _LASTING * spread)
             useless |= lost & (state.error[0] > _ABRUPT * usual)
-            useless &= spread > 0.0  # a sensor that is stuck tells of no new world
+            useless &= spread > 0.0  # equal targets come from a sensor that is stuck
             if state.anew[-1] > 0 and state.seen - state.anew[-1] < _CALM:
                 useless &= error > _FARTHEST * spread
             if np.any(useless):
@@ -418,7 +421,7 @@ class Guarded(Holding):
         self.model.rescale(state.inner, units)
 
     def check(self, state: GuardedState) -> None:
-        """Refuse sides that are none, and counts that are negative."""
+        """Refuse sides other than −1, 0 and 1, and negative counts."""
         if not np.isin(state.beyond, (-1, 0, 1)).all():
             raise ValueError("beyond must be -1, 0 or 1")
         counts = (state.seen, state.last, state.moves, state.moved, state.returned, state.restarts)

@@ -1,4 +1,4 @@
-"""What wrappers have in common: a model that holds a model, and a state that holds its state."""
+"""The common parts of wrappers: a model that holds a model, and a state that holds its state."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from driftgp.predictions import Prediction
 
 @dataclass(frozen=True)
 class Holding(Model):
-    """A model that holds a model: what it does not say itself, the held one says."""
+    """A model that holds a model, and passes on to it what it does not do itself."""
 
     model: Model
     State: ClassVar[type[View]]  # the wrapper's own fields, and `inner`
@@ -41,7 +41,7 @@ class Holding(Model):
 
     @property
     def fills_gaps(self) -> bool:
-        """Whether the held model can do with inputs that are NaN."""
+        """Whether the held model accepts inputs that are NaN."""
         return self.model.fills_gaps
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
@@ -78,5 +78,5 @@ class Holding(Model):
 
 
 def inner(forecast: np.ndarray | None) -> np.ndarray | None:
-    """The held model's part of a forecast, where there is one."""
+    """The held model's part of a forecast, or None."""
     return None if forecast is None else forecast["inner"]

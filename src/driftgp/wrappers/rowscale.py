@@ -1,19 +1,19 @@
-"""How wide a law should be in this row: a factor for its scale, learned from how far out targets have been.
+"""How wide a law should be in this row: a factor g for its scale, learned from the scores of earlier targets.
 
     log g = w · ψᵀφ(x)
 
-φ are features of what is known before the target: the inputs, the mean and the scale of the law, how far out the last
-targets were. ψ follows by recursive least squares with forgetting, so that scores have their usual size in every row.
-With u the normal score of a target under the final law, had the whole of g been applied,
+φ are features of what is known before the target: the inputs, the mean and the scale of the law, and the scores of the
+last targets. ψ follows from recursive least squares with forgetting, so that scores have their usual size in every row.
+With u the normal score that a target would have if g counted in full,
 
     ψ ← ψ + k r,   r = min(1.25 |u|, 4) − 1,   k = C φ / (λ + φᵀC φ),   C ← (C − k φᵀC) / λ
 
-E|u| = 0.8 if u is standard normal, so that r has mean 0 there. r is at most 3, however wild a target is. w is the
-probability that g tells more than 1 does, by the likelihoods of both so far: where it does not pay, w falls to 0.
+E|u| = 0.8 if u is standard normal, so that r has mean 0 there. r is at most 3, even for a wild target. w is the
+probability that g is better than 1, by the likelihoods of both so far. If g does not help, w falls to 0.
 
-Every feature is c T_k(z/c), a Chebyshev polynomial of a value z in its own units of late (mean and spread of some 2000
-samples), held to |z| ≤ c; so nothing depends on the user's units. Polynomials of the sine and cosine of an hour are the
-next harmonics of the day.
+Every feature is c T_k(z/c), a Chebyshev polynomial of a value z limited to |z| ≤ c. z is centred and scaled by the mean
+and spread of some 2000 recent samples, so nothing depends on the user's units. Polynomials of the sine and cosine of an
+hour are the next harmonics of the day.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _LAW = 9  # features besides those of the inputs
 _DEGREES = 3
 _WIDTH = 1.75  # c, in spreads
 _FORGETTING = 0.9995  # λ, and that of the units
-_RIDGE = 50.0  # no feature is known worse than by this many samples of nothing
+_RIDGE = 50.0  # information of the prior about each feature, in samples
 _FIRST = 10.0  # samples before which a value has no units yet
 _NEAREST = 0.1  # a size is at least this share of the spread of the means
 _BOUND = 2.3  # |log g|: a factor of ten
@@ -44,12 +44,12 @@ _SUREST = 10.0  # |log odds|
 _GAINS = np.array([0.2, 0.02])  # of the averages of |u|, over 5 and 50 samples
 _SHARPNESS = np.array([1.5, 3.0])  # of their logarithms, which then have spreads near 1
 _LEAST = 0.05  # and no average counts as less than this share of the usual one
-_LONGEST = 1e-6  # least power of λ: after so long everything is forgotten
+_LONGEST = 1e-6  # least power of λ: after a pause this long everything is forgotten
 _FARTHEST_OUT = 100.0  # of ψ
 
 
 class RowScaleState(View):
-    """Units of the values, what is known of ψ, and how far out the last targets were."""
+    """Units of the values, ψ with its covariance, and averages of the last scores."""
 
     weight: np.ndarray = floats("C")  # of each recent value: its weight, mean and variance
     mean: np.ndarray = floats("C")
@@ -101,7 +101,7 @@ class RowScale:
     # ---- the steps ---------------------------------------------------------------------------------------------------
 
     def start(self, state: RowScaleState, X: np.ndarray, y: np.ndarray) -> None:
-        """Take the units from a batch, its targets for the means; nothing speaks for any g yet."""
+        """Take the units from a batch, with its targets as the means; g is 1 at first."""
         outputs, F = state.psi.shape
         state.covariance[...] = packed(np.eye(F) / _RIDGE)
         state.recent[...] = 1.0 / _USUAL
@@ -132,7 +132,7 @@ class RowScale:
             x: inputs, D.
             held: the held model's forecast that was issued, 1.
             recent: the averages as they were then, 2×P.
-            u: size of the normal score of each target under the final law that was issued, P.
+            u: size of each target's normal score under the final law that was issued, P.
             log_g: logarithm of the factor that was issued, P.
             observed: which targets are there, P.
             elapsed: time since the last sample.
@@ -224,7 +224,7 @@ class RowScale:
         k = C @ phi
         total = keep + max(float(phi @ k), 0.0)
         state.psi[p] = np.clip(state.psi[p] + k * (step / total), -_FARTHEST_OUT, _FARTHEST_OUT)
-        # forgetting makes C grow where samples say nothing: rows and columns are scaled back to what the ridge leaves
+        # forgetting makes C grow in directions without data: rows and columns are scaled back to the limit of the ridge
         widened = (np.diag(C) - k**2 / total) / keep
         back = np.where(widened > 1.0 / _RIDGE, np.sqrt(1.0 / _RIDGE / np.maximum(widened, 1.0 / _RIDGE)), 1.0)
         state.covariance[p] = packed((C - np.outer(k, k / total)) * np.outer(back, back / keep))

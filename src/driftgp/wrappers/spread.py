@@ -1,7 +1,7 @@
-"""How large errors are against what a model says of them, followed sample by sample.
+"""The size of errors compared with a model's own standard deviation, followed sample by sample.
 
-A model that learns slowly has a good mean long before it has a good variance. The factor s² by which its errors z (in
-units of its own standard deviations) exceed 1 of late is cheap to follow:
+A model that learns slowly has a good mean long before it has a good variance. Its errors z, in units of its own
+standard deviation, have a recent mean square s², which is cheap to follow:
 
     log s² ← log s² + g (min(z²/s², c) − 1)
 

@@ -15,14 +15,14 @@ from driftgp.wrappers.holding import Holding, inner
 
 # A column varies if its spread is more than rounding: this many units in the last place of its mean.
 ROUNDING = 32.0 * float(np.finfo(float).eps)
-# Until this many samples have come, each of them counts in full, however far off it is.
+# The first samples, this many, count in full even if they are far off.
 _FIRST = 10.0
 # No scale is smaller than this.
 _SMALLEST = 1.0 / LARGEST
-# A scale from outside that is smaller, or its inverse, is none: shares of it overflow.
+# Least scale, and least inverse of a scale, in a state from outside: with a smaller one, shares overflow.
 _NO_SCALE = 1e-290
-# A forecast takes no input to be more scales than this from the centre: a first value that happens to be near 0 is no
-# scale for those to come, and neither is the spread of a category that was not there for thousands of samples.
+# Largest distance of an input from its centre in a forecast, in scales. A first value near 0 is a poor scale for later
+# values, and so is the spread of a category that was absent for thousands of samples.
 _FARTHEST = 10.0
 
 
@@ -53,21 +53,21 @@ class Standardize(Holding):
     Without `adapt` the centre and scale of each column are the mean and standard deviation of the warm-up batch, for
     good.
 
-    With `adapt` = λ they follow the stream: each sample counts λ times as much as the one after it (λ = 1: all alike),
-    and no warm-up batch is needed. The held model stays consistent because its units do not change sample by sample.
-    They are kept until the running mean of any column has moved by one scale, or its running scale by a factor of two.
-    Then everything that the held model remembers is expressed in the new units, in one step (`Model.rescale`). So at
-    every moment all that it holds is in one set of units: it is the model that has seen those same samples in today's
-    units. Its hyperparameters are numbers of these units and stay: when the spread of the targets doubles, so do signal
-    and noise. A λ closer to 1 than the model's own is usually better: a scale changes more slowly than a function, and
-    known from few samples it wavers.
+    With `adapt` = λ they follow the stream, and no warm-up batch is needed. Each sample counts λ times as much as the
+    one after it; with λ = 1 all count alike. The held model stays consistent because its units do not change sample by
+    sample. They are kept until the running mean of any column has moved by one scale, or its running scale by a factor
+    of two. Then everything that the held model remembers is expressed in the new units, in one step (`Model.rescale`).
+    So at every moment the held model is in one set of units, as if it had seen all samples in these units. Its
+    hyperparameters are in these units too and stay the same: when the spread of the targets doubles, so do signal and
+    noise. A λ closer to 1 than the model's own is usually better: a scale changes more slowly than a function, and an
+    estimate from few samples wavers.
 
-    A column that has not varied yet has the size of its values for a scale, or 1 if they are 0. Hence a stream in other
+    The scale of a column that has not varied yet is the size of its values, or 1 if they are 0. So a stream in other
     units (metres for millimetres) gives the same predictions in those units, from the first sample on. A sample that is
-    far off moves the scale by a factor of two at most: a lone outlier changes no units, and a change that lasts
-    is followed within a few samples. A forecast takes no input to be more than ten scales from the centre, since a
-    slope that was never seen so far out would decide it: a category that comes back after thousands of samples is an
-    input of that kind. A sample without a target counts for nothing, as everywhere.
+    far off moves the scale by a factor of two at most. So a single outlier changes no units, and a lasting change is
+    followed within a few samples. In a forecast an input counts as at most ten scales from the centre, where a slope
+    was never observed: a category that comes back after thousands of samples is such an input. A sample without a
+    target does not count.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 86_400, 60)[:, None] + 1.7e9
@@ -111,7 +111,7 @@ class Standardize(Holding):
         return self.model.law(made["inner"]).scaled(made["scale"], made["shift"])
 
     def check(self, state: StandardizeState) -> None:
-        """Refuse units that are no units."""
+        """Refuse units that are not finite or not positive."""
         if not np.all((state.scale > _NO_SCALE) & (state.scale < 1.0 / _NO_SCALE)):
             raise ValueError("scale must be finite and positive")
         if not np.all(np.abs([state.mean, state.centre, state.weight]) < 1.0 / _NO_SCALE):
@@ -126,7 +126,7 @@ class Standardize(Holding):
 
     @property
     def as_they_are(self) -> bool:
-        """The held model sees numbers near unit scale, whatever comes."""
+        """The held model always sees numbers near unit scale."""
         return False
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
@@ -174,19 +174,19 @@ class Standardize(Holding):
         if self.forgetting is not None and np.isfinite(y).all():
             renewed = self._follow(state, np.concatenate([x, y]), len(x))
         units = _units(state, len(x))
-        # a forecast at another input, or in other units, renewed now or since it was issued, is not of this sample
+        # a forecast at another input, or in units that were renewed since, does not belong to this sample
         known = None if clipped or renewed or not _made_in(forecast, units) else inner(forecast)
         self.model.learn(state.inner, units.inputs(x), units.targets(y), elapsed, known)
 
     def rescale(self, state: StandardizeState, units: Units) -> None:
-        """Only what is in the user's units changes: the held model sees what it saw before."""
+        """Only the numbers in the user's units change: the held model sees the same numbers as before."""
         centre = np.concatenate([units.x_centre, units.y_centre])
         scale = np.concatenate([units.x_scale, units.y_scale])
         state.mean[...], state.variance[...] = (state.mean - centre) / scale, state.variance / scale**2
         state.centre[...], state.scale[...] = (state.centre - centre) / scale, state.scale / scale
 
     def move_level(self, state: StandardizeState, step: np.ndarray) -> None:
-        """Another centre of the targets: in these units the held model has seen what it saw before."""
+        """Move the centre of the targets: the held model then sees the same numbers as before."""
         targets = slice(len(state.centre) - len(step), None)
         state.centre[targets] += step
         state.mean[targets] += step
@@ -201,7 +201,7 @@ class Standardize(Holding):
         return np.clip(Z, -_FARTHEST, _FARTHEST)
 
     def _follow(self, state: StandardizeState, z: np.ndarray, inputs: int) -> bool:
-        """Count a sample that has its target; whether the units have changed."""
+        """Count a sample that has its target; return whether the units have changed."""
         first = state.weight == 0.0  # D+P
         recent = count(Moments(state.weight, state.mean, state.variance), z, self.forgetting, state.scale)
         state.weight[...], state.mean[...], state.variance[...] = recent
@@ -210,7 +210,7 @@ class Standardize(Holding):
         moved = (ratio > 2.0) | (ratio < 0.5) | (np.abs(recent.mean - state.centre) > state.scale)
         if not np.any(moved | (first & (recent.weight > 0.0))):
             return False
-        # express what the held model remembers in new units, which to it are units of the present ones
+        # express the memory of the held model in the new units, given as units of the present ones
         centre = (recent.mean - state.centre) / state.scale
         self.model.rescale(state.inner, Units(centre[:inputs], ratio[:inputs], centre[inputs:], ratio[inputs:]))
         state.centre[...], state.scale[...] = recent.mean, scale
@@ -245,7 +245,7 @@ def count(m: Moments, z: np.ndarray, forgetting: float | None, scale: np.ndarray
 
 
 def _size(m: Moments) -> np.ndarray:
-    """Scale for want of a better one: the size of the values."""
+    """The scale of a column without a spread: the size of its values."""
     return np.where(m.mean == 0.0, 1.0, np.maximum(np.abs(m.mean), _SMALLEST))
 
 

@@ -9,7 +9,7 @@ from driftgp.contract.records import View, part
 from driftgp.models.monitor import Monitor, MonitorState
 from driftgp.wrappers.holding import Holding
 
-_LARGEST = 1e150  # score of a monitor from outside: its square is finite
+_LARGEST = 1e150  # largest score in a state from outside, so that its square is finite
 
 
 class WatchedState(View):

@@ -1,4 +1,4 @@
-"""Inputs no farther out than a model has reason to follow them."""
+"""Limits for inputs far outside their earlier range."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from driftgp.contract.records import View, floats, part, wholes
 from driftgp.models.model import Model, Units
 from driftgp.wrappers.holding import Holding
 
-# Until an input has been seen so often nobody knows how far it goes.
+# Before this number of values, the range of an input is unknown.
 _FIRST = 10
 
 
@@ -27,14 +27,14 @@ class WithinState(View):
 
 @dataclass(frozen=True)
 class Within(Holding):
-    """Hold a model, and let it see no input farther out than those so far, plus a margin.
+    """Hold a model, and limit its inputs to their range so far, plus a margin.
 
         low − margin · (high − low)  ≤  x  ≤  high + margin · (high − low)
 
-    The cause may be a faulty meter or a wrong unit. A kernel with a linear part would follow such an input to a wild
-    forecast, and learn a slope that takes a memory to forget. The limits give way to what lasts. An input that goes as
-    far twice running is taken for real, and the range reaches there at once; one that stands alone widens the range up
-    to the limit. An input that never changed has no range, and its first other value counts as it is.
+    The cause may be a faulty meter or a wrong unit. With a linear kernel such an input would give a wild forecast and a
+    wrong slope, which is forgotten slowly. The limits follow a lasting change. If an input is beyond the limit twice in
+    succession, the range reaches there at once; a single such input widens the range up to the limit. An input that
+    never changed has no range, and its first other value is not limited.
 
     >>> from driftgp import AGP
     >>> from driftgp.kernels import Linear
