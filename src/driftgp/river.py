@@ -30,9 +30,9 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
     Numbers, bools and text are taken; features and targets are seen in units of their own spread, which follow the
     stream, so that no scaler is needed before it.
 
-    Features may appear and vanish, unless `features` says which there are. One that is absent, None or NaN is missing,
-    and `Online` says what that means. Where a new one appears, the stream starts anew with one more column, from the
-    last 400 samples.
+    Features may appear and vanish, unless `features` says which there are. A feature that is absent, None or NaN is
+    missing, as in `Online`. When a new feature appears, the stream starts anew with one more column, from the last 400
+    samples.
 
     >>> model = AGPRegressor()
     >>> for i in range(40):
@@ -51,7 +51,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
         self._stream = self._online()
         fixed = () if self.features is None else (*self.features, *(() if self.time is None else (self.time,)))
         self._columns: Columns = {feature: feature for feature in fixed}
-        # what a stream with more columns starts from
+        # samples from which a stream with more columns starts
         self._recent: deque[tuple[dict[Hashable, Any], float]] = deque(maxlen=FIRST if start is None else start.first)
 
     # ---- one sample
@@ -139,7 +139,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
 
 
 def _row(columns: Columns, x: Mapping[Hashable, Any]) -> dict[str, Any]:
-    """A sample with all columns; what is absent is missing."""
+    """A sample with all columns; absent features are missing."""
     return {name: x.get(feature) for feature, name in columns.items()} or _NOTHING
 
 
@@ -151,7 +151,7 @@ def _table(X: Any) -> Table:
 
 
 def _completed(columns: Columns, table: Table) -> Table:
-    """Samples with all columns; what is absent is missing."""
+    """Samples with all columns; absent features are missing."""
     nothing = np.full(len(table), np.nan)
     found = {
         name: table.columns.get(str(feature), Column(name, "numbers", nothing)) for feature, name in columns.items()
@@ -175,8 +175,8 @@ class FanForecaster(time_series.base.Forecaster):
     [-0.9, -1.0, -0.9]
 
     Args:
-        horizon: most steps that `forecast` will be asked for.
-        season: rows of a season; without one, the last values alone tell the next.
+        horizon: largest number of steps for `forecast`.
+        season: rows of a season; None for no season.
     """
 
     def __init__(self, horizon: int = 24, season: int | None = None) -> None:

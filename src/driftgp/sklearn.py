@@ -47,7 +47,7 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Go on: learn from more rows X and targets y, one after another.
 
-        The first call begins a stream of which nothing is known.
+        The first call begins a new stream.
         """
         begins = not hasattr(self, "online_")
         X, y = self._checked(X, y, reset=begins, gaps=True)
@@ -108,7 +108,7 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, *, reset: bool, gaps: bool) -> tuple[Any, np.ndarray]:
         if y is None:
-            validate_data(self, X, y, reset=reset, skip_check_array=True)  # says that there must be targets
+            validate_data(self, X, y, reset=reset, skip_check_array=True)  # declares that targets are required
         rows = self._rows(X, reset=reset)
         y = check_array(
             y,

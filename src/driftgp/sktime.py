@@ -15,7 +15,7 @@ with needs("driftgp.sktime", extra="sktime"):
 
 
 class FanForecaster(BaseForecaster):
-    """Forecasts of the next steps of a drifting series, with intervals, for sktime: `driftgp.Forecaster` in its terms.
+    """Forecasts of the next steps of a drifting series, for sktime: `driftgp.Forecaster` behind its interface.
 
     `update` learns from the new values alone. Exogenous columns count as known ahead: at `predict` they are given for
     the steps to come.
@@ -59,7 +59,7 @@ class FanForecaster(BaseForecaster):
         """
         self.season = season
         super().__init__()
-        self._y = self._X = None  # where sktime puts the data, should its user have it remembered
+        self._y = self._X = None  # where sktime keeps the data, if asked to
 
     def _fit(self, y: pd.Series, X: pd.DataFrame | None, fh: Any) -> Self:
         self.columns_ = [] if X is None else list(map(str, X.columns))
@@ -117,7 +117,7 @@ class FanForecaster(BaseForecaster):
 
     @classmethod
     def load(cls, path: Any) -> Self:
-        """The forecaster that `save(path, "driftgp")` wrote, which goes on where that one was."""
+        """The forecaster that `save(path, "driftgp")` wrote; it continues where that one stopped."""
         stored = files.load(path, cls)
         fitted = stored.fitted
         with files.damage(path):

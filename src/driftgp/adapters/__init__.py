@@ -1,4 +1,4 @@
-"""What the adapters share; the adapters themselves are `driftgp.sklearn`, `driftgp.river` and so on."""
+"""Common parts of the adapters, which are `driftgp.sklearn`, `driftgp.river` and so on."""
 
 from driftgp.adapters import files
 from driftgp.adapters.configured import Configured

@@ -47,9 +47,9 @@ class Configured:
     ) -> None:
         """Keep the settings; they are checked when a model is made of them.
 
-        Without any of those up to `standardize`, it is `driftgp.Online` with the others. With any, the model is one AGP
-        in the wrappers of the default, and what is left out is as in the default. It warms up on as many rows as its
-        window holds.
+        If no setting up to `standardize` is given, the estimator is `driftgp.Online` with the other settings. Otherwise
+        the model is one AGP in the wrappers of the default, and omitted settings are as in the default. It warms up on
+        the rows of one window.
 
         Args:
             kernel: an expression such as "linear + matern32", or a kernel with its starting parameters; linear +
@@ -92,7 +92,7 @@ class Configured:
         self._prepare()
 
     def _prepare(self) -> None:
-        """What else an adapter has to set up."""
+        """Further preparations of an adapter."""
 
     # ---- the stream
 
@@ -126,7 +126,7 @@ class Configured:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The estimator that `save` wrote to `path`, which goes on where that one was."""
+        """The estimator that `save` wrote to `path`; it continues where that one stopped."""
         stored = files.load(path, cls)
         with files.damage(path):
             estimator = cls(**stored.settings)
@@ -136,7 +136,7 @@ class Configured:
         return estimator
 
     def _learned(self) -> tuple[Any, Online | None]:
-        """What JSON holds of what was learned, and the stream."""
+        """The learned values for JSON, and the stream."""
         raise NotImplementedError
 
     def _restore(self, fitted: Any, online: Online | None) -> None:

@@ -1,4 +1,4 @@
-"""An estimator as one file: its settings, what it has learned, and what else its library asks of it; no pickle."""
+"""An estimator as one file: its settings, its stream, and the attributes that its library needs; no pickle."""
 
 import os
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ class Stored(NamedTuple):
     """What a file holds."""
 
     settings: dict[str, Any]  # arguments of the estimator
-    fitted: Any  # what JSON holds of the rest
-    stream: Any  # a tree with arrays, None if there is none
+    fitted: Any  # other attributes, for JSON
+    stream: Any  # a tree with arrays, or None
 
 
 def save(path: str | os.PathLike[str], estimator: type, stored: Stored) -> None:
-    """Write an estimator of this class to a file, which at every moment is the old one or the new one."""
+    """Write an estimator of this class to a file. The file is replaced in one step."""
     tree = {"class": _name(estimator), **stored._asdict(), "settings": portrait(stored.settings)}
     write_atomically(path, store.seal(KIND, tree))
 
 
 def load(path: str | os.PathLike[str], estimator: type) -> Stored:
-    """Read what `save` wrote, or refuse what is no file of this class."""
+    """Read what `save` wrote; refuse any other file."""
     data = read_whole(path)
     with damage(path):
         tree = store.opened(KIND, data)

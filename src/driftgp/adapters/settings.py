@@ -63,7 +63,7 @@ class Settings:
         return Choice(wrapped(model, T) if self.standardize else bare, warmup=T)
 
     def _agp(self, inputs: int, y: np.ndarray) -> AGP:
-        """What is left out is as in the default."""
+        """An AGP with these settings; omitted ones are as in the default."""
         T, M = sizes(y, inputs)
         if self.window is not None:
             T = checks.whole("window", self.window, 1)

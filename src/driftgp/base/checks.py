@@ -1,4 +1,4 @@
-"""Checks of what the user hands in. Each refusal names the argument, what was given and what is expected."""
+"""Checks of the user's arguments. Each error names the argument, the given value and the expected one."""
 
 import math
 from typing import Any
@@ -35,7 +35,7 @@ def _numbers(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def surely_finite(array: np.ndarray) -> bool:
-    """Tell in a microsecond or two what is true of nearly every call: both extremes are finite (a sum may overflow)."""
+    """Whether all numbers are finite, in a microsecond or two: both extremes are (a sum might overflow)."""
     if array.size < 2:
         return array.size == 0 or math.isfinite(array.item())
     ends = np.maximum.reduce(array, axis=None), np.minimum.reduce(array, axis=None)

@@ -1,4 +1,4 @@
-"""Bytes that know what they are and whether they are whole.
+"""Bytes with a type, a version and a checksum.
 
 Layout, little-endian: magic, version, length of the header, length of the payload; header (JSON, compressed); payload;
 SHA-256 of everything before it. Nothing in it is ever executed.
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 _FRAME = struct.Struct("<8sHIQ")
 _DIGEST = 32
 
-# What may be made of a file, in bytes. A header is a text that may become thirty times as large in memory, so that it
-# is hardly longer than its file; numbers are at most a few times the file, and of a small one a few megabytes.
+# Limits of the memory for a file, in bytes. A header may become thirty times as large in memory, so its limit is hardly
+# more than the file. Numbers may take a few times the size of the file, or a few megabytes for a small file.
 _TEXT = 1 << 16
 _TIMES, _NUMBERS = 8, 24 << 20
 
 
 def affordable(what: str, size: int, length: int) -> None:
-    """Refuse to ask for `size` bytes of memory on the word of a file of `length` bytes.
+    """Refuse to take `size` bytes of memory because a file of `length` bytes asks for it.
 
     >>> affordable("a state", 1 << 30, 500)
     Traceback (most recent call last):
@@ -41,7 +41,7 @@ def packed_numbers(data: bytes, level: int = 6) -> bytes:
 
 
 def inflated(block: bytes | memoryview, size: int) -> bytes:
-    """A compressed block of a known size; never more than that is unpacked."""
+    """A compressed block, unpacked to a known size and never beyond it."""
     inflator = zlib.decompressobj()
     try:
         data = inflator.decompress(block, size + 1)
@@ -53,14 +53,14 @@ def inflated(block: bytes | memoryview, size: int) -> bytes:
 
 
 def packed_header(header: Any, rest: int, level: int = 6) -> bytes:
-    """A header as compressed JSON; as it is where a reader of it and `rest` more bytes would not believe its length."""
+    """A header as compressed JSON; uncompressed if a reader of it and `rest` more bytes would refuse its length."""
     text = json.dumps(header, separators=(",", ":")).encode()
     small = zlib.compress(text, level)
     return small if len(text) <= len(small) + rest + _TEXT else zlib.compress(text, 0)
 
 
 def unpacked_header(block: bytes | memoryview, length: int) -> Any:
-    """What `packed_header` was given, out of a file of this number of bytes.
+    """The header from `packed_header`, in a file of this number of bytes.
 
     >>> unpacked_header(packed_header({"row": 17}, 0), 25)
     {'row': 17}
@@ -117,7 +117,7 @@ class Envelope(NamedTuple):
         return header, view[end:-_DIGEST]
 
     def _other(self, version: int) -> str:
-        """What to say of another version."""
+        """The message about another version."""
         if version == 1:
             return (
                 ": it was written by driftgp 0.1, whose states this release cannot read. Go on with driftgp 0.1, or "
@@ -127,7 +127,7 @@ class Envelope(NamedTuple):
 
 
 def _looks_like(data: bytes) -> str:
-    r"""What the first bytes of a file say about it, for a message.
+    r"""The kind of a file by its first bytes, for a message.
 
     >>> _looks_like(b"time,load\n2024-01-01,3000\n"), _looks_like(b"")
     ("it is text that begins with 'time,load'", 'it is empty')

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and no file in two parts at once."""
+"""Files that are written as a whole or not at all, and a check that no file is used twice in a job."""
 
 import contextlib
 import os
@@ -29,10 +29,10 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file such that, whatever happens, a reader finds the old bytes or the new ones.
+    """Write a file so that a reader always finds the old bytes or the new ones.
 
-    The bytes go to a temporary file beside it, reach the disk, and then take the name in one step. Where the name is a
-    link, the file that it points to is written. What earlier writes that were killed have left beside it is removed.
+    The bytes go to a temporary file beside it, reach the disk, and then take the name in one step. If the name is a
+    link, the file that it points to is written. Leftovers of earlier writes that were killed are removed.
     """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -79,7 +79,7 @@ def _part(path: Path) -> tuple[int, Path]:
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what writes of this file that were killed half-way have left beside it; never that of a writer at work."""
+    """Remove leftovers of writes of this file that were killed; never the file of a writer at work."""
     path = Path(path)
     name = re.compile(rf"\.{re.escape(path.name)}\.[^.]+\.part")
     for part in filter(lambda part: name.fullmatch(part.name), path.parent.iterdir()):
@@ -107,7 +107,7 @@ def _refuse_odd(path: str | os.PathLike[str], mode: int) -> None:
 
 
 def apart(parts: Mapping[str, str | os.PathLike[str] | int | None]) -> None:
-    """Refuse one file in two parts of a job; a part may be a path, an open file's number, or nothing.
+    """Refuse the same file for two parts of a job; a part may be a path, an open file's number, or nothing.
 
     >>> apart({"input": "rows.csv", "--output": "out.csv"})
     >>> apart({"input": "rows.csv", "--output": "./rows.csv"})
@@ -129,7 +129,7 @@ def _same(one: str | os.PathLike[str] | int, other: str | os.PathLike[str] | int
 
 
 def _usual_mode(path: Path) -> int:
-    """Mode of the file that is replaced, or what a new file gets: a temporary one is private."""
+    """Mode of the file that is replaced, or of a new file; a temporary file is private."""
     if path.exists():
         return path.stat().st_mode & 0o777
     mask = os.umask(0)
@@ -138,7 +138,7 @@ def _usual_mode(path: Path) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the new name survive a loss of power too, where a folder can be opened (not on Windows)."""
+    """Make the new name survive a loss of power, if a folder can be opened (not on Windows)."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -25,7 +25,7 @@ class Column:
     name: str
     kind: Kind
     values: Any  # N floats, NaN where missing; of text: N of str or None; times and spans are in microseconds
-    categories: tuple[str, ...] = ()  # of text: those that the column declares, whether or not they occur
+    categories: tuple[str, ...] = ()  # of text: the categories that the column declares, used or not
     zoned: bool = False  # of times: whether they have a time zone
     wall: Any = None  # of times with a zone: the same by the clock on the wall
     zone: str | None = None  # its name, or its offset from UTC
@@ -63,11 +63,11 @@ class Column:
 
 
 class Source(NamedTuple):
-    """Where rows came from, so that what is made of them can go back there."""
+    """The origin of rows, so that results can have the same form."""
 
     backend: Any  # narwhals' name of the library
     index: Any = None  # of a pandas frame
-    seen: Any = None  # what else is known of rows that were evaluated
+    seen: Any = None  # the rows of an evaluation
 
     def taken(self, rows: Any) -> "Source":
         """The same for some of the rows."""
@@ -80,7 +80,7 @@ class Table(NamedTuple):
 
     columns: dict[str, Column]
     single: bool  # one row by itself, not a table of one row
-    beside: Column | None = None  # times that stand beside the columns: a DatetimeIndex, or the name of a row
+    beside: Column | None = None  # times beside the columns: a DatetimeIndex, or the name of a row
     source: Source | None = None
 
     def __len__(self) -> int:
@@ -130,7 +130,7 @@ def targets(y: Any) -> Any:
 
 
 def same_index(X: Any, y: Any) -> None:
-    """Refuse a frame and a series of pandas whose rows have other names: they would be paired by their places."""
+    """Refuse a frame and a series of pandas with different indices: their rows would be paired by position."""
     ours, theirs = getattr(X, "index", None), getattr(y, "index", None)
     if ours is None or theirs is None or callable(ours) or callable(theirs) or not hasattr(type(X), "columns"):
         return
@@ -182,7 +182,7 @@ class When(NamedTuple):
 
 
 def told(columns: Mapping[str, np.ndarray], backend: str | None, when: When | None, indexed: str | None) -> Any:
-    """A frame of a library with these columns; one may hold times, and one be the index where there are such."""
+    """A frame of a library with these columns. One of them may hold times, and one may become the index."""
     nw, named = _narwhals(), dict(columns)
     if when is not None:
         unit = "us" if when.unit in (None, "date") else when.unit

@@ -2,7 +2,7 @@
 
 The lock of a file is the operating system's own, on a small file beside the one that is written. A second process is
 refused, with the number of the first one in the message. It ends with its process, however that ends, so a lock file
-that was left behind by a killed process holds nobody up.
+left behind by a killed process blocks nobody.
 """
 
 import os
@@ -20,13 +20,13 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-# Where the locked byte lies: beyond the text, which a process that is refused has to be able to read.
+# Place of the locked byte: beyond the text, which a refused process must be able to read.
 _BYTE = 1 << 20
 
 
 @contextmanager
 def locked(*paths: str | os.PathLike[str]) -> Iterator[None]:
-    """Be the only process that writes these files, or refuse with the process that does.
+    """Be the only process that writes these files; otherwise refuse, and name the process that writes them.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder, "out.csv")):
@@ -103,7 +103,7 @@ def lock(descriptor: int) -> bool:
 
 
 class Shared(Protocol):
-    """What threads share: a stream, a fleet."""
+    """An object that threads share: a stream, a fleet."""
 
     lock: Any  # which lets one thread in at a time, and the same one again
 
@@ -111,8 +111,8 @@ class Shared(Protocol):
 def turns(owner: Shared) -> Any:
     """A lock for what threads share, to be kept as its `lock`.
 
-    A process that is forked while another thread holds the lock has neither this thread nor all of what it was about to
-    write. There, the owner is refused with a sentence, where a plain lock would be waited for for ever.
+    If a process is forked while another thread holds the lock, the new process has neither this thread nor the rest of
+    its writes. There, use of the owner is refused with an error; with a plain lock it would wait for ever.
     """
     _watch_forks()
     _owners.add(owner)
@@ -120,7 +120,7 @@ def turns(owner: Shared) -> Any:
 
 
 class _HalfDone:
-    """In the place of a lock that a thread held which is not in this process."""
+    """Replaces a lock that was held by a thread of the parent process."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind

@@ -1,4 +1,4 @@
-"""How far a long call is, on standard error, where it is asked for."""
+"""The progress of a long call, on standard error."""
 
 import math
 import sys
@@ -9,7 +9,7 @@ EVERY = 0.2  # seconds between two lines
 
 
 class Progress:
-    """One line on standard error that is written again and again: what is done, and how long the rest may take.
+    """One line on standard error that is rewritten: the rows done, and the time left.
 
     >>> with Progress(200, "rows", shown=False) as progress:
     ...     progress.to(100)
@@ -24,7 +24,7 @@ class Progress:
         self._began, self._last = time.monotonic(), -math.inf
 
     def to(self, done: int) -> None:
-        """So many are done."""
+        """Show this number of steps as done."""
         self.done = done
         now = time.monotonic()
         if self.shown and (now - self._last >= EVERY or done >= self.total):

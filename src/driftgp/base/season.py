@@ -8,7 +8,7 @@ MONTH, _YEAR = 2629746.0, 31556952.0  # seconds, in the mean
 
 
 def usual_step(at: ArrayLike) -> float | None:
-    """The usual time between rows, in the units of their times; None where there are none, or where none is usual.
+    """The usual time between rows, in the units of their times; None without times, or without a usual step.
 
     >>> usual_step([0.0, 3600.0, 7200.0, 14400.0, 18000.0])
     3600.0

@@ -2,7 +2,7 @@
 
 
 def figure(value: float) -> str:
-    """A number for people: four digits that count, and no exponent that nobody reads.
+    """A number for people: four significant digits, and rarely an exponent.
 
     >>> figure(10312.4), figure(0.012345), figure(-3.0), figure(1e-9)
     ('10312', '0.01235', '-3', '1e-09')

@@ -14,9 +14,9 @@ import numpy as np
 from driftgp.contract import forecasts
 from driftgp.predictions import Prediction
 
-# Inputs and targets beyond this count as this: squares of values and of scales are numbers too.
+# Inputs and targets beyond this count as this, so that squares of values and of scales stay finite.
 LARGEST = 1e40
-# No number is farther out than this in its units: products of several of them are finite.
+# Largest number in scaled units, so that products of several numbers stay finite.
 FARTHEST = 1e60
 
 
@@ -131,11 +131,11 @@ class Contract(abc.ABC):
         return
 
     def engine(self, inputs: int, outputs: int) -> Any:  # noqa: ARG002
-        """An engine of its own, instead of its NumPy methods row by row; None for the usual engines."""
+        """An engine made for this model; None for the usual engines."""
         return None
 
     def check(self, state: Any) -> None:  # noqa: ARG002
-        """Refuse a state from outside whose numbers no step could have left: counts and cursors out of range."""
+        """Refuse a state from outside with impossible numbers: counts and cursors out of range."""
         return
 
     def derived(self) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ class Contract(abc.ABC):
     def usual_std(self, made: np.ndarray) -> np.ndarray:
         """Standard deviations of N forecasts, N×P, without what a model adds or takes away for single rows.
 
-        By these a target is called wild: all rows count alike in what a mean is learned from.
+        They decide whether a target is wild, so that all rows count alike when a mean is learned.
         """
         return np.sqrt(made["variance"])
 
@@ -174,5 +174,5 @@ class Contract(abc.ABC):
         return np.sqrt(made["variance"])
 
     def joint(self, state: Any, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Covariance of new targets at X (N×D) between each other, P×N×N; its diagonal is the forecast's variance."""
+        """Covariance of new targets at all pairs of rows of X (N×D), P×N×N; its diagonal is the forecast's variance."""
         raise ValueError(f"{type(self).__name__} has no joint covariance of several targets")

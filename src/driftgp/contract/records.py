@@ -55,7 +55,7 @@ def whole() -> Any:
 
 
 def part(view: "type[View] | None" = None) -> Any:
-    """Declare the record of a part: of a given view, or of whatever model is held."""
+    """Declare the record of a part: of a given view, or of the held model."""
     return Field(None, (), view)
 
 
@@ -101,7 +101,7 @@ class View:
     def dtype(cls, **sizes: Any) -> np.dtype:
         """Layout of a record: a number for each size by its name, and a dtype for each part that is a model's.
 
-        A part whose dtype is None is left out: it lies elsewhere.
+        A part with the dtype None is left out; its record lies elsewhere.
         """
         layout: list[Any] = []
         for name, field in cls.fields.items():

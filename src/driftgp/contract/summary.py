@@ -11,11 +11,11 @@ from driftgp.kernels import Kernel
 class Summary(dict[str, Any]):
     """Numbers by name, ready for JSON; printed as a table.
 
-    `members` has one entry for each member of a bank: its `weight` in the mixture, its `memory` in samples, and the
-    `relevance` of each input as a share of the largest. A member with several voices has a memory for each.
-    `calibration` has the factor by which each interval is wider than the model's own. `gaps` has an entry for each
-    input that was missing at times: its number, the number of rows, the recent share of rows, and the factor by which
-    the model's own intervals were wider.
+    `members` has one entry for each member of a bank. It holds the `weight` in the mixture, the `memory` in samples
+    (one per voice), and the `relevance` of each input as a share of the largest. `calibration` has the factor by which
+    each interval is wider than the model's own. `gaps` has one entry for each input with missing values. It holds the
+    number of the input, the number of rows, the recent share of rows, and the factor by which intervals were wider
+    there.
     """
 
     def __str__(self) -> str:

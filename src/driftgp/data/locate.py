@@ -21,7 +21,7 @@ class Source:
 
 
 def find(source: Source, data: Location = None) -> list[Path]:
-    """The files: `data` itself if it is one, else the matches of the first pattern that has any."""
+    """The files: `data` itself if it is a file, else the matches of the first pattern with a match."""
     place = _place(source, data)
     if place.is_file():
         return [place]

@@ -29,8 +29,8 @@ _SIZES = _POINTS | {"window": TOY["window"]}
 _WINDOW = {name: TOY[name] for name in ("window", "attenuation")}
 
 # KRLS-T cannot learn its hyperparameters online, so it has the best there are: those that maximise the evidence of
-# whole streams, the doubled frequency included, of other seeds. With the warm-up's it comes out worse, since the
-# signal grows and turns faster later on; no other method here is told anything of what is to come.
+# whole streams, the doubled frequency included, of other seeds. With the hyperparameters of the warm-up it is worse,
+# since the signal grows and turns faster later on. No other method here knows anything about later samples.
 HINDSIGHT: dict[str, Any] = {"kernel": SE(0.23, 2.0), "noise": 0.039}
 _KRLST = {"dictionary": TOY["inducing"]}
 

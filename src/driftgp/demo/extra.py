@@ -1,4 +1,4 @@
-"""The rivals, imported when one of them is built: most of them need JAX, which comes with an extra of its own."""
+"""The rivals, imported when one of them is built: most need JAX, which is in the extra `rivals`."""
 
 from collections.abc import Callable
 from typing import Any

@@ -14,7 +14,7 @@ from driftgp.online import Online
 T = TypeVar("T")
 Watch = Callable[[State], Any]
 
-# The quickest of several passes: whatever else the machine does can only make a pass slower. Slow models get fewer.
+# The quickest of several passes, since other work on the machine can only slow a pass down. Slow models get fewer.
 MOST_PASSES = 15
 ENOUGH_SECONDS = 2.0
 
@@ -48,7 +48,7 @@ def microseconds_per_call(model: Model, state: State, stream: Stream) -> float:
 
 
 def inducing_in_use(state: State) -> float:
-    """Inducing points of a state, NaN for a model that has none."""
+    """Inducing points of a state, NaN for a model without them."""
     points = getattr(state, "points", None)
     return float("nan") if points is None else float(np.sum(getattr(points, "used", points)))  # a rival has a mask
 

@@ -19,7 +19,7 @@ from driftgp.plots import base as plots
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The hybrid takes a gradient step every so many samples, as the paper suggests.
+# Samples from one gradient step of the hybrid to the next, as the paper suggests.
 HYBRID = 10
 
 

@@ -1,4 +1,4 @@
-"""What an engine does: it runs a model on arrays of records."""
+"""The engine: it runs a model on arrays of records."""
 
 from typing import Any, Protocol
 
@@ -40,11 +40,10 @@ class Engine(Protocol):
         """Predict each row before it is learned from; without y nothing is learned.
 
         With `X_next` each row is learned from first, and then the row of X_next is predicted. Returns one forecast per
-        row. A step happens or does not: an interrupt leaves each state after some whole number of its rows.
+        row. Steps are atomic: an interrupt leaves each state after some whole number of its rows.
 
-        A row is learned from together with the forecast that was issued for it. Where that is not the forecast of the
-        row before, `known_at` says for each row where it is: i for an earlier row i, N + i for `issued[i]`. −1 takes
-        the state's own forecast.
+        A row is learned together with the forecast that was issued for it. `known_at` gives the place of that forecast
+        for each row: i for the forecast of an earlier row i, N + i for `issued[i]`. −1 takes the state's own forecast.
         """
 
     def single(self, record: np.ndarray) -> "Single":
@@ -69,7 +68,7 @@ class Single(Protocol):
         """Forecast at x (D): an array of 1 record, which is the caller's."""
 
     def learn(self, x: np.ndarray, y: np.ndarray, elapsed: float, known: np.ndarray | None = None) -> None:
-        """Learn from x (D), y (P); `known` is the forecast of the present state at x, if there is one."""
+        """Learn from x (D), y (P); `known` is the forecast of the present state at x, or None."""
 
 
 def spans(slots: np.ndarray, ends: np.ndarray) -> Any:

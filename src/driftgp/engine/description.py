@@ -5,7 +5,8 @@ A description is a flat list of numbers, part by part,
     kind, count of settings, settings…, count of children, children…
 
 and its twin in C++ is `parts.hpp`, whose kinds have the same numbers, with the constructors that read the settings.
-What is not in the table has no twin; a subclass of something in it is not in it, since it may compute something else.
+A class that is not in the table has no twin. A subclass of a class in the table has none either, since it may compute
+something else.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,7 +30,7 @@ class Unknown(ValueError):
 
 
 class Part(NamedTuple):
-    """What C++ has to know of one class."""
+    """The description of one class for C++."""
 
     kind: int
     settings: Callable[[Any], Iterable[Any]]  # numbers, flags, None for 0, and arrays with their count before them

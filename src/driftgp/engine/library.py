@@ -81,7 +81,8 @@ class Library:
             if interface != INTERFACE:
                 raise NoLibrary(path, OTHER_VERSION, f"its interface is {interface}, not {INTERFACE}")
             self._bind(loaded)
-        except (OSError, AttributeError, UnicodeDecodeError) as error:  # a damaged library's message may be no text
+        # the message of a damaged library may not be text
+        except (OSError, AttributeError, UnicodeDecodeError) as error:
             raise NoLibrary(path, f"cannot be loaded; it may be for another system or processor ({error})") from error
 
     def _bind(self, loaded: ctypes.CDLL) -> None:
@@ -144,9 +145,9 @@ class Library:
 
 
 def damaged(path: Path) -> bool:
-    """Whether a library is not as it was built: half written, cut off, changed. Loading it could end the process.
+    """Whether a library has changed since it was built, such as half written. Loading it could end the process.
 
-    The checksum of its build lies beside it; where there is none, nothing is known.
+    The checksum of its build lies beside it; without one the library counts as undamaged.
 
     >>> damaged(Path(__file__))
     False

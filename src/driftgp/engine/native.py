@@ -16,7 +16,7 @@ from driftgp.engine.library import OTHER_VERSION, Library, NoLibrary, Rows, libr
 __all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
 
 _PIECE = 0.05  # seconds after which a long call comes back, so that an interrupt is heard
-_SHARE = 64  # rows that a thread gets before another one is worth while
+_SHARE = 64  # least rows per thread
 
 
 def describe(model: Contract) -> str:
@@ -94,7 +94,7 @@ class NativeEngine:
         return made[:N]
 
     def _work(self, slots: np.ndarray, ends: np.ndarray, common: Rows) -> None:
-        """Have all rows done, by all cores, piece after piece.
+        """Run all rows on all cores, piece after piece.
 
         An exception, of a signal's handler for instance, can be raised between two pieces but within none, so that no
         array is given back while a thread works on it.
@@ -176,7 +176,7 @@ class NativeSingle:
         return made
 
     def learn(self, x: np.ndarray, y: np.ndarray, elapsed: float, known: np.ndarray | None = None) -> None:
-        """Learn from x (D), y (P); `known` is the forecast of the present state at x, if there is one."""
+        """Learn from x (D), y (P); `known` is the forecast of the present state at x, or None."""
         self._x[...] = x
         self._y[...] = y
         self._elapsed[0] = elapsed
@@ -220,7 +220,7 @@ def _wholes(name: str, value: Any) -> np.ndarray:
 
 
 def _shares(slots: np.ndarray, ends: np.ndarray) -> list[tuple[int, int]]:
-    """Slots from each begin to each end are one share; shares have about as many rows each.
+    """Slots from each begin to each end are one share; all shares have about the same number of rows.
 
     >>> _shares(np.arange(2), np.array([5, 9]))
     [(0, 2)]

@@ -17,7 +17,7 @@ NIXTLA = ("y", "ds", "unique_id")  # target, time and key in their long frames
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user says of the rows and of the forecasts; `asked` reads what users type."""
+    """The settings of a forecaster, checked; `asked` makes them from user input."""
 
     horizon: int = 24
     target: str | None = None
@@ -43,7 +43,7 @@ class Asked:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Least and greatest value that a target can have, as far as the user has promised."""
+        """Least and greatest value of a target, as far as the user has given them."""
         return promised(self.support)
 
     def to_json(self) -> dict[str, Any]:

@@ -40,8 +40,7 @@ class Backtest(NamedTuple):
 
     Attributes:
         lines: one per method.
-        errors: absolute errors of each method, origins×H: those of several series one after another; NaN where no
-        target is. origins: from how many origins each series was forecast, at most.
+        errors: absolute errors of each method, origins×H, with several series one after another; NaN without a target.
         steps: H.
         left_out: methods that did not run, and why.
     """

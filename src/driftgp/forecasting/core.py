@@ -1,20 +1,20 @@
-"""What has been learned from the rows of one series, and the forecasts of its next steps.
+"""The model of one series: what it has learned from the rows, and the forecasts of the next steps.
 
 A row goes through these steps. Its target judges the forecasts that the last H origins issued for it. Their errors
-teach the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads. Then each lead
+update the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads. Then each lead
 of each regression learns from its own label (`regression`). The smoothers and the effects of known columns follow
-(`smoothers`, `effects`). Last, the forecasts of the next H rows are issued. Of a forecast the part of known columns is
-left open until their values are known: the coefficients wait with the forecast, so that no row needs the future.
+(`smoothers`, `effects`). Last, the forecasts of the next H rows are issued. The part of known columns is added once
+their values are known. Until then their coefficients are kept with the forecast, so that no row needs the future.
 
-Between the leads, the correlation R of the normal scores of one origin's forecasts is followed,
+The dependence between leads is the correlation R of the normal scores of one origin's forecasts,
 
     R ← R + (z zᵀ − R)/n,   n at most `DEPENDENCE`,
 
 and a path is a draw from a normal law with this correlation through the leads' distributions (a Gaussian copula).
 
-A wild value teaches nothing: one that is both well outside the last values and more than `WILD` usual errors off.
-Where `HELD` of them come one after the other, it is the series that has changed, and the units move with it
-(`frame`). Means and quantiles stay within an envelope around the values that still count (`envelope`).
+A wild value is well outside the last values and more than `WILD` usual errors off. It teaches nothing. After `HELD`
+successive wild values the series has changed, and the units move with it (`frame`). Means and quantiles stay within an
+envelope around the values that still count (`envelope`).
 """
 
 import numpy as np
@@ -38,17 +38,17 @@ from driftgp.predictions import Gaussian, Recalibrated
 DEPENDENCE = 1000.0  # origins over which the dependence between leads is averaged
 SHRINK = 0.02  # of the correlations, so that R has a factor from the first origin on
 EARLY, OFTEN, SELDOM = 64, 4, 16  # rows from one choice of a block's weights to the next: in the first rows, and later
-MOST_VARIANCE = 4.0  # of a law, in usual ones, as far as it moves the mean of a series seen by its roots
-FIRST_SCORES = 50  # rows whose scores say nothing of the dependence
+MOST_VARIANCE = 4.0  # largest variance of a law, in usual ones, in the mean of a series whose model sees roots
+FIRST_SCORES = 50  # first rows, whose scores do not count for the dependence
 LEVEL = LEVELS.index(0.95)
-GAPS = ("said", "m", "z", "held", "ranges", "effects.before")  # arrays in which NaN stands for what is not there
+GAPS = ("said", "m", "z", "held", "ranges", "effects.before")  # arrays in which NaN stands for missing values
 MOST_NUMBER = 1e150
-WILD = 8.0  # usual errors: a value farther off than that, and well outside the last ones, is wild
-OUTSIDE = 0.25  # of the range of the last values: what is not so far outside it is not wild
-LEAST = 0.02  # in units of the series: what counts as a usual error, at least, when a value is called wild
-HELD = 3  # wild values one after the other that tell of a change
-GROWTH = 10.0  # of the usual errors where such values are not alike
-CLIP = 5.0  # usual errors: one error teaches the regressions no more than that
+WILD = 8.0  # usual errors: a value farther off than this, and well outside the last values, is wild
+OUTSIDE = 0.25  # share of the range of the last values: a wild value is farther outside than this
+LEAST = 0.02  # least usual error, in units of the series, by which a value is called wild
+HELD = 3  # successive wild values that show a change
+GROWTH = 10.0  # growth of the usual errors if these values are not alike
+CLIP = 5.0  # usual errors: a larger error counts as this in the regressions
 SEASONS = 36.0  # rows of the longest season until an origin counts 1/e in the regressions
 START = (1.0, 0.0)  # of the value one short season before, and one long season before, where many lags begin
 PRIOR = 0.03  # variance of a weight of the regressions
@@ -66,7 +66,7 @@ class Core(Part):
             settings: of the series.
             found: its seasons.
             rows: targets, known and past columns.
-            many: which known columns have more than two values, K, where it is known already.
+            many: which known columns have more than two values, K, if already known.
         """
         H, K, P = settings.horizon, settings.known, settings.past
         self.settings, self.seasons = settings, found
@@ -119,7 +119,7 @@ class Core(Part):
         self.whole = constant(np.array([name == "last" or name.startswith("naive") for name in self.names], np.float64))
         self.open = constant(1.0 - self.whole)  # the members to which the part of known columns is added
         self.mixture = Mixture(H, np.where(self.whole > 0.0, 1.0, 1.5))
-        # what waits for its targets
+        # forecasts that wait for their targets
         T = len(self.mixture.leads)
         self.lead = constant(np.arange(H))
         self.all_but = constant(np.arange(T))
@@ -176,7 +176,7 @@ class Core(Part):
         self.counts[0] += 1
         row, H = self.row, self.settings.horizon
         place = (row - 1 - self.lead) % H  # of the origins that forecast this row
-        base = self.beta[place] @ x  # what each of them says of the known columns, H
+        base = self.beta[place] @ x  # the part of the known columns in each of them, H
         m = self.m[0, place, self.lead] + self.m[1, place, self.lead] * base
         expected = m[0] if m[0] == m[0] else self._naive_next()
         group = self._group(slots)
@@ -220,7 +220,7 @@ class Core(Part):
     def _learned(
         self, y: float, expected: float, group: int, place: np.ndarray, m: np.ndarray, base: np.ndarray
     ) -> float:
-        """Judge the forecasts of this row by its value; return what is learned from it: NaN for a wild one."""
+        """Judge the forecasts of this row by its value; return the value to learn, NaN for a wild one."""
         if self.row % self.block == 0:
             self.ranges[1], self.ranges[0] = self.ranges[0], np.nan
         if y != y:
@@ -234,7 +234,7 @@ class Core(Part):
             self.held[:, -1] = self.row, y, expected
             wild = not self._moved(group)
             z = self._inwards(y)
-        if wild:  # its error counts as the limit, so that the intervals of a series with many of them show it
+        if wild:  # its error counts as the limit, so that a series with many wild values has wide intervals
             self._judge(min(max(z, expected - farthest), expected + farthest), group, place, m, base, teach=False)
             return float("nan")
         self.held[...] = np.nan
@@ -251,7 +251,7 @@ class Core(Part):
         return float(np.sqrt((n * v + self.reach.all[0]) / (n + 1.0)))
 
     def _farthest(self, group: int) -> float:
-        """How far a value may be from its forecast: several usual errors, but no more than the series has moved."""
+        """Largest distance of a value from its forecast: several usual errors, and at most the range of the series."""
         low, high = self.units.inwards(self._range())
         most = max(high - low, 1.0) if low == low else 1.0
         return WILD * min(max(self._usual(group), LEAST), most)
@@ -269,21 +269,21 @@ class Core(Part):
         self.ranges[0] = np.fmin(self.ranges[0, 0], y), np.fmax(self.ranges[0, 1], y)
 
     def _limits(self) -> tuple[float, float]:
-        """Between which values forecasts stay."""
+        """The limits of forecasts."""
         low, high = envelope(*self._range())
         return max(low, self.settings.low), min(high, self.settings.high)
 
     def _moved(self, group: int) -> bool:
-        """Whether the last wild values tell of another level or unit; if so, the units have moved there.
+        """Whether the last wild values show another level or unit; if so, the units have been moved.
 
-        What was learned still applies: the values of before stay as they are in units of the series, and so move along.
+        The model stays the same: earlier values do not change in units of the series, so they move with these units.
         """
         usual = max(self._usual(group), LEAST)
         enough = bool(np.isfinite(self.held).all())
         rows, y, expected = self.held if enough else self.held[:, -1:]
         units = frame.moved(self.units, self.earlier, y, expected, usual, WILD)
         if units is None:
-            if enough:  # they are not alike: it is the errors that have grown
+            if enough:  # they are not alike: the errors have grown
                 low, high = self.units.inwards(self._range())
                 for v in (self.reach.v, self.reach.all):
                     v[...] = np.minimum(GROWTH**2 * v, np.maximum(v, (high - low) ** 2))
@@ -301,7 +301,7 @@ class Core(Part):
     def _judge(
         self, z: float, group: int, place: np.ndarray, m: np.ndarray, base: np.ndarray, *, teach: bool = True
     ) -> None:
-        """Weights, intervals and dependence learn how far the forecasts that were issued for this row were off."""
+        """Update weights, intervals and dependence by the errors of the forecasts for this row."""
         H, lead = self.settings.horizon, self.lead
         s, reached = self.s[place, lead], self.reach.reaches()
         error = z - m
@@ -312,7 +312,7 @@ class Core(Part):
             some = self.mixture.leads - 1
             errors = z - self.said[place[some], self.all_but] - base[some, None] * self.open
             self.mixture.learn(errors)
-        for b in range(len(self.mixture.starts)):  # each block in its turn, whatever the horizon
+        for b in range(len(self.mixture.starts)):  # the blocks take turns, for any horizon
             if (self.row - b) % (OFTEN if self.row < EARLY else SELDOM) == 0:
                 self.mixture.solve(b)
         complete = np.clip(self.z[self.row % H], -4.0, 4.0)  # of the origin whose last target this was
@@ -321,7 +321,7 @@ class Core(Part):
             self.R += (np.outer(complete, complete) - self.R) / self.origins[0]
 
     def _count(self, z: float, m: np.ndarray, error: np.ndarray, s: np.ndarray, reached: np.ndarray) -> None:
-        """What the forecasts were worth, in the values' own units."""
+        """Add the errors of the forecasts, in units of the values, to the record."""
         there = error == error
         units, short = self.units, self.seasons.lengths[0] if self.seasons.lengths else 1
         said = np.concatenate([np.where(there, m, 0.0), self.history[0, -short * (1 + self.lead // short)], [z]])
@@ -442,7 +442,7 @@ class Core(Part):
         )  # fmt: skip
 
     def check(self) -> None:
-        """Refuse numbers that no row could have left."""
+        """Refuse impossible numbers."""
         self._check_finite()
         for name, array in self._above_0().items():
             if not np.all(array > 0.0):

@@ -1,12 +1,12 @@
-"""What the calendar and columns known ahead say by themselves: one regression for all leads.
+"""Effects of the calendar and of columns known ahead: one regression for all leads.
 
 A row has features g = (1, slots, year, x), x the known columns and, of those with more than two values, squares and
-products. The residuals e of y on θᵀg last, so that the regression is of changes from row to row,
+products. The residuals e of y on θᵀg are autocorrelated, so the regression is of changes from row to row,
 
     y_t − ρ y_{t−1}  on  g_t − ρ g_{t−1},      ρ the correlation of e_t with e_{t−1},
 
 by recursive least squares (Cochrane and Orcutt). The forecast of lead h is θᵀg_{t+h} + ρʰ e_t. The part of x, βᵀx, is
-what the columns are worth: other members forecast the series less that part.
+the effect of the columns: other members forecast the series less this part.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ RIDGE = 0.05  # prior precision of an effect, in rows
 MEMORY = 3000.0  # rows until one counts 1/e
 PERSISTENCE = 300.0  # rows over which ρ is averaged
 LARGEST = 0.97  # ρ
-FARTHEST = 100.0  # in its spreads, no column is farther off
+FARTHEST = 100.0  # largest distance of a column, in its spreads
 MOST_PRODUCTS = 3  # columns with many values whose products are taken
 GREATEST = 1e4  # variance of an effect, in prior variances
 

@@ -1,4 +1,4 @@
-"""How far from the values of a series its forecasts may go."""
+"""Limits for forecasts, from the values of a series."""
 
 import math
 
@@ -8,7 +8,7 @@ def envelope(low: float, high: float) -> tuple[float, float]:
 
         [low − (high − low),  high + (high − low)]
 
-    While all values are the same, or none is known (NaN), nobody knows how far they go, and there is no limit.
+    There is no limit while all values are the same, or none is known (NaN).
 
     >>> envelope(10.0, 14.0)
     (6.0, 18.0)

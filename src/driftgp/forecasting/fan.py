@@ -1,4 +1,4 @@
-"""The next H steps: a distribution per step, and paths in which the steps go together as they have done."""
+"""The next H steps: a distribution per step, and paths with the usual dependence between steps."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,11 +22,11 @@ class Fan:
         mean: of each step, H.
         law: the steps' distributions of (z − m)/s, in the units that the forecaster works in.
         correlation: of the steps' normal scores, H×H.
-        units: of the forecaster: what z is.
+        units: of the forecaster, in which z is measured.
         m: centre of each step in these units, H.
         s: scale of each step in these units, H.
-        limits: the least and the greatest value that a forecast may have, by those that the series has had.
-        about: how the rows looked, and the last of them, for tables and pictures.
+        limits: the least and the greatest value of a forecast, from the values of the series.
+        about: the form of the rows, and the last of them, for tables and pictures.
 
     >>> from driftgp import Forecaster
     >>> forecaster = Forecaster(horizon=3)
@@ -55,7 +55,7 @@ class Fan:
 
     @property
     def variance(self) -> np.ndarray:
-        """Variance of each step, H; no more than values between the limits can have."""
+        """Variance of each step, H; at most that of values between the limits."""
         variance = self.units.variance(self.m + self.s * self.law.mean, self.s**2 * self.law.variance)
         low, high = self.limits
         return np.minimum(variance, 0.25 * (high - low) ** 2)

@@ -60,7 +60,7 @@ class Forecaster:
     [100, 101, 102, 103, 104, 105, 106]
 
     Args:
-        horizon: H, the most steps ahead that will be asked for.
+        horizon: H, the largest number of steps ahead.
         target: column to forecast, in tables. Frames with the columns `unique_id`, `ds` and `y` need no names.
         time: column of times; by default an index of times, or the only column of times.
         key: column that says which series a row belongs to.
@@ -145,7 +145,7 @@ class Forecaster:
         return {key: () if p.series is None else tuple(p.series.seasons) for key, p in self._series.items()}
 
     def scores(self, key: Key | None = None) -> Record:
-        """What the forecasts so far were worth, lead by lead: each row was forecast before it came.
+        """Errors of past forecasts, lead by lead, beside those of the seasonal naive forecast.
 
         Args:
             key: of a series; without, all of them together.
@@ -153,12 +153,12 @@ class Forecaster:
         return record_of(self._series if key is None else {key: self._one(key)}, self.horizon)
 
     def words(self, key: Key | None = None) -> str:
-        """What was found of a series, in words: its seasons; of several, those of the first."""
+        """The seasons of a series in words; with several series, those of the first."""
         chosen = next(iter(self._series.values()), None) if key is None else self._one(key)
         return "" if chosen is None or chosen.series is None else chosen.series.words()
 
     def latest(self, key: Key | None = None) -> float:
-        """Time of the last row of a series, in microseconds or as a number; −∞ where there is none."""
+        """Time of the last row of a series, in microseconds or as a number; −∞ before the first row."""
         placed = self._series.get(key)
         return placed.latest if placed is not None and placed.latest == placed.latest else -math.inf
 
@@ -177,7 +177,7 @@ class Forecaster:
     def update(self, rows: Any, times: Any = None, known: Any = None, past: Any = None) -> None:
         """Take rows in: new ones, later than all before.
 
-        The call happens or does not: where it is refused or interrupted, none of its rows has been taken in.
+        A call is completed or has no effect: if it is refused or interrupted, none of its rows is taken in.
 
         Args:
             rows: a frame, dicts, or one dict with target, time, key and all columns. Or targets alone: an array, one
@@ -206,7 +206,7 @@ class Forecaster:
     def _read(
         self, reader: Reader, rows: Any, times: Any = None, known: Any = None, past: Any = None
     ) -> tuple[dict[Key | None, Rows], Reader]:
-        """Rows by their keys, and what is known of tables once they have come."""
+        """Rows by their keys, and the reader after them."""
         table = frames.table(rows)
         if table is None:
             read, reader = reader.array(self._settings, rows, times, {"known": known, "past": past})
@@ -217,7 +217,7 @@ class Forecaster:
         return self._by_key(read, keys), reader
 
     def _swap(self, reader: Reader, changed: dict[Key | None, Placed], *, outspoken: bool) -> None:
-        """Take on what has been prepared: in one step of the interpreter, so that no signal comes between its parts."""
+        """Put the prepared parts in place in one step of the interpreter, so that no signal comes in between."""
         if reader == self._reader and outspoken == self._outspoken and changed.keys() <= self._series.keys():
             self._series.update(changed)
         else:
@@ -308,7 +308,7 @@ class Forecaster:
             )
 
     def _about(self, placed: Placed, key: Key | None, steps: int) -> About:
-        """What a table and a picture of a forecast need beside it."""
+        """The form of the rows, for tables and pictures of a forecast."""
         reader, last = self._reader, placed.last
         assert last is not None  # noqa: S101
         at, wall = placed.ahead(reader, steps)
@@ -365,7 +365,7 @@ class Forecaster:
     # ---- copies and files --------------------------------------------------------------------------------------------
 
     def copy(self) -> "Forecaster":
-        """Another one that goes on from here by itself."""
+        """A copy, which continues independently."""
         with self.lock:
             other = Forecaster.__new__(Forecaster)
             other._adopt(self._settings)  # noqa: SLF001
@@ -399,7 +399,7 @@ class Forecaster:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Forecaster":
-        """The forecaster whose `to_bytes` gave `data`: it goes on as that one would have, to the last bit."""
+        """The forecaster whose `to_bytes` gave `data`; it continues to the last bit as that one would have."""
         return cls.with_extra(data)[0]
 
     @classmethod
@@ -412,7 +412,7 @@ class Forecaster:
         return forecaster, found.extra
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to the file at `path`, which at every moment is the old one or the new one."""
+        """Write it to the file at `path`. The file is replaced in one step."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
@@ -430,7 +430,7 @@ class TooShort(ValueError):
 
 
 def _explained(error: Repeated, rows: Any, reader: Reader) -> ValueError:
-    """Several rows of one time, with the column that tells them apart where there is one."""
+    """The error for several rows of one time; it names the column that tells them apart, if any."""
     names, table = reader.names, frames.table(rows)
     if table is None or names is None or names.key is not None:
         return error

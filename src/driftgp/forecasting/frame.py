@@ -1,4 +1,4 @@
-"""Units that move with a series whose level or unit has changed, so that what was learned in them still applies."""
+"""Units that move with a series whose level or unit has changed, so that its model stays valid."""
 
 from dataclasses import replace
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from driftgp.forecasting.units import Units
 
-FINEST = 1e-12  # of the values' size: no scale is finer, or rounding would be taken for noise
-ABSURD = 1000.0  # times as far from the median as most of the first values are
+FINEST = 1e-12  # least scale, as a share of the size of the values: below it rounding would count as noise
+ABSURD = 1000.0  # a first value is absurd at this many usual distances from the median
 
 
 def moved(
     units: Units, earlier: np.ndarray, y: np.ndarray, expected: np.ndarray, usual: float, most: float
 ) -> Units | None:
-    """Units in which values are what was expected of them, or None where there are none.
+    """Units in which the values agree with their expectations; None if no units do.
 
     Let f be the values, or their roots, and g their expected values. Three changes are tried: of the level, f = g + δ;
     of the unit, f = b g; and back to the earlier units. The one with the greatest likelihood
 
         Σ −½ (error / (b · usual))² − log b,    b = scale / scale before,
 
-    is taken if all its errors are at most `most` usual ones. One value alone can only bring the units of before back.
+    is taken if all its errors are at most `most` usual ones. A single value can only bring back the earlier units.
 
     >>> units, earlier = Units(100.0, 2.0, False), np.array([100.0, 2.0])
     >>> moved(units, earlier, np.array([151.0, 150.0, 149.0]), np.zeros(3), 1.0, 8.0).centre
@@ -33,10 +33,10 @@ def moved(
     Args:
         units: at present.
         earlier: centre and scale of the units before these.
-        y: values that are far from what was expected, N.
+        y: values far from their expectations, N.
         expected: of them, in the present units, N.
         usual: size of an error, in the present units.
-        most: errors so many times as large are alike.
+        most: largest error of values that agree, in usual errors.
     """
     f, g = np.sqrt(np.maximum(y, 0.0)) if units.roots else y, units.centre + units.scale * expected
     ratio = f / np.where(g == 0.0, np.nan, g)

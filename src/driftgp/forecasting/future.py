@@ -22,7 +22,7 @@ class Future(NamedTuple):
 
     @classmethod
     def of(cls, settings: Asked, reader: Reader, given: Any) -> "Future":
-        """What a user gives: a frame, dicts, or an array of the known columns."""
+        """Rows to come, from a frame, dicts, or an array of the known columns."""
         table = frames.table(given)
         if table is None and hasattr(given, "to_frame"):
             table = frames.table(given.to_frame())
@@ -36,7 +36,7 @@ class Future(NamedTuple):
         return cls({key: rows.some(which == place) for place, key in enumerate(different)}, timed)
 
     def steps(self, reader: Reader, placed: Placed, key: Key | None) -> int:
-        """How many of the next steps these rows are: up to the last of them."""
+        """Number of steps up to the last of these rows."""
         rows = self.rows.get(key)
         if rows is None:
             return 0
@@ -76,7 +76,7 @@ class Future(NamedTuple):
         return made
 
     def _places(self, reader: Reader, placed: Placed, rows: Rows) -> np.ndarray:
-        """Which of the next steps rows are, from 0 on; those of before are below 0."""
+        """The steps of the rows, counted from 0 for the next one; earlier rows are below 0."""
         assert placed.grid is not None  # noqa: S101
         times = rows.wall if placed.grid.on_wall else rows.at
         places = placed.grid.places(times)
@@ -98,7 +98,7 @@ class Future(NamedTuple):
 
 
 def none_given(settings: Asked, reader: Reader, placed: Placed, h: int) -> ValueError:
-    """What to say where known columns are not given."""
+    """The message for missing known columns."""
     _, wall = placed.ahead(reader, h)
     when = f", from {shown(wall[0], reader)} to {shown(wall[-1], reader)}" if reader.timed else ""
     return ValueError(f"future must give {_listed(settings)} for the next {h} steps{when}: forecast({h}, future=frame)")

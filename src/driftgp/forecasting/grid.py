@@ -1,8 +1,8 @@
 """The times of the rows of a series: which step each of them is, and when the next steps are.
 
-Steps are a number of microseconds (or of the units that numeric times count in) apart, or a number of months, or they
-are the days of a trading week. Steps of half a day and more are counted by the clock on the wall, shorter ones in
-UTC: a day stays a day when the clocks change, and no hour comes twice or is left out.
+A step is a number of microseconds (or of the units of numeric times), a number of months, or a day of a trading week.
+Steps of half a day and more are counted by the clock on the wall, shorter ones in UTC. So a day stays a day when the
+clocks change, and no hour comes twice or is left out.
 """
 
 import re
@@ -17,9 +17,9 @@ SECOND = 1e6  # microseconds
 _DAY = DAY * SECOND
 _SHORTEST_MONTH = 27.5 * DAY
 _ALL = (True,) * 7
-_WEEKS = 3  # of daily rows, by which it is known which days of the week have none
-_RARE = 0.05  # of the weeks: a day of the week with fewer rows is closed
-_OFF = 0.25  # of a step: times that are farther from the nearest step are not on the grid
+_WEEKS = 3  # daily rows that show which days of the week have no rows
+_RARE = 0.05  # share of the weeks: a day of the week with fewer rows is closed
+_OFF = 0.25  # share of a step: times farther from the nearest step are not on the grid
 _FREQUENCY = re.compile(r"\s*(\d*)\s*([A-Za-z]+)\s*")
 _UNITS = {"us": 1e-6, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "t": 60.0, "h": 3600.0, "d": DAY, "w": 7.0 * DAY}
 _MONTHS = {"M": 1, "MS": 1, "ME": 1, "Q": 3, "QS": 3, "QE": 3, "Y": 12, "YS": 12, "YE": 12}
@@ -58,7 +58,7 @@ class Grid(NamedTuple):
     """Step i is at first + i steps."""
 
     first: float  # time of step 0
-    step: float  # microseconds, or units of the numbers; of months, in the mean
+    step: float  # microseconds, or units of the numbers; for months the mean length
     months: int = 0  # of a step; 0 where it is a number of microseconds
     days: tuple[bool, ...] = _ALL  # days of the week, from Monday on, that have rows
     dated: bool = True
@@ -127,7 +127,7 @@ class Grid(NamedTuple):
         return ~_on(self.days, times) if self.days != _ALL else np.zeros(len(times), bool)
 
     def times(self, places: np.ndarray) -> np.ndarray:
-        """Times of steps. Of months: the same day, or the last one where there is no such day, or where it was that.
+        """Times of steps. A step of months keeps the day of the month, or takes the last day in shorter months.
 
         >>> first = np.datetime64("2023-11-30", "us").astype(float)
         >>> Grid(first, MONTH, 1).times(np.array([1, 3])).astype("datetime64[us]").astype("datetime64[D]").tolist()

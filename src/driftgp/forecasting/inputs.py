@@ -1,7 +1,7 @@
-"""What the regressions of an origin see: the last values, those one season before the targets, the calendar.
+"""Inputs of the regressions at an origin: the last values, those one season before the targets, the calendar.
 
-None of it depends on the horizon, and so neither does the forecast of a step. All values are differences from the
-mean of the last season, so that a series at another level is seen as before.
+No input depends on the horizon, so the forecast of a step does not either. All values are differences from the
+mean of the last season, so that a change of the level does not change the inputs.
 """
 
 import numpy as np

@@ -5,7 +5,7 @@ recent targets, with e the errors of the J members. The weights minimise
 
     wᵀ S w + κ τ |w − p|²     with w ≥ 0 and Σ w = 1,
 
-p ∝ MSE⁻², τ the least MSE. The mean goes back over a quarter of all targets so far, and no farther than `MEMORY`.
+p ∝ MSE⁻², τ the least MSE. The mean covers a quarter of all targets so far, at most `MEMORY`.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ MEMORY = 1500.0
 SHARE = 0.25
 RIDGE = 0.05
 FIRST = 10.0  # targets for which the ridge counts in full
-FARTHEST = 5.0  # usual errors of the best member: what all members miss by more counts less
+FARTHEST = 5.0  # usual errors of the best member: a target that all members miss by more counts less
 BLOCKS = (1, 3, 6, 12, 24, 48, 96, 192, 384, 768, 1536, 3072)
 TRACKED = 6  # leads of a block, at most, whose errors are followed
 
@@ -115,7 +115,7 @@ def simplex(A: np.ndarray) -> np.ndarray:
         if inside[candidate] or not gradient[candidate] < size * (1.0 - 1e-9):
             break
         inside[candidate] = True
-        while True:  # Lawson and Hanson: towards the minimum over those inside, as far as all of them stay positive
+        while True:  # Lawson and Hanson: go towards the minimum over the inner weights, as long as all stay positive
             chosen = np.flatnonzero(inside)
             target = np.zeros(J)
             try:

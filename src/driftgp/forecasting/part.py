@@ -1,4 +1,4 @@
-"""What a forecaster is made of: objects whose arrays are their state."""
+"""The parts of a forecaster: objects whose arrays are their state."""
 
 from typing import Any, Self
 
@@ -8,7 +8,7 @@ import numpy as np
 class Part:
     """An object whose writable arrays, and those of the parts in it, are its whole state.
 
-    Arrays that cannot be written are settings, and are shared by copies; so is all that is neither array nor part.
+    Read-only arrays are settings. Copies share them, and share everything that is neither array nor part.
 
     >>> class Counter(Part):
     ...     def __init__(self):
@@ -31,7 +31,7 @@ class Part:
         return found
 
     def copy(self) -> Self:
-        """Another object in the same state, which goes on by itself."""
+        """A copy in the same state, which continues independently."""
         other = object.__new__(type(self))
         for name, value in vars(self).items():
             vars(other)[name] = _copied(value)
@@ -54,7 +54,7 @@ def constant(values: Any) -> np.ndarray:
 
 
 class Ring(Part):
-    """What the last H origins said, to be had by lead: entry h − 1 is that of the origin h rows before.
+    """Entries of the last H origins by lead: entry h − 1 is that of the origin h rows before.
 
     Each entry is kept twice, so that all of them are one slice.
 

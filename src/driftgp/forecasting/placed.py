@@ -1,4 +1,4 @@
-"""One series: where its rows are on its grid, the last of them, and what has been learned from all."""
+"""One series: the places of its rows on a grid, its last rows, and its model."""
 
 from typing import NamedTuple
 
@@ -14,11 +14,11 @@ from driftgp.forecasting.zones import from_wall, to_wall
 from driftgp.stream import calendar
 from driftgp.stream.plan import Categories
 
-FIRST = 50  # rows by which the grid and the categories are known for good
-DOUBTFUL = 10  # rows by which it must be known at all
-MOST_GAP = 10_000  # missing rows in a row, beyond which times are taken for wrong
-KEPT, HORIZONS = 2048, 30  # last rows that are kept: so many, and so many horizons
-REPEATED = 0.01  # of the rows of a call: so many may have the time of another one
+FIRST = 50  # rows after which the grid and the categories no longer change
+DOUBTFUL = 10  # rows after which the grid must be known
+MOST_GAP = 10_000  # successive missing rows; after a longer gap, times count as wrong
+KEPT, HORIZONS = 2048, 30  # last rows that are kept: a number of rows, and a number of horizons
+REPEATED = 0.01  # share of the rows of a call that may have the time of another row
 _HOUR = 3.6e9
 _DAY = 86_400_000_000
 
@@ -45,7 +45,7 @@ class Steps(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """What is known of one series; a value that never changes: `taken` gives another one."""
+    """Everything about one series; an immutable value: `taken` gives a new one."""
 
     waiting: Rows  # the first rows, until there are enough of them to know the grid and the categories
     grid: Grid | None = None
@@ -63,7 +63,7 @@ class Placed(NamedTuple):
     # ---- rows in -----------------------------------------------------------------------------------------------------
 
     def taken(self, settings: Asked, reader: Reader, rows: Rows, said: list[str], name: str) -> "Placed":
-        """The series once these rows have come; `said` gets sentences about rows that were left out."""
+        """The series after these rows; `said` gets sentences about rows that were left out."""
         if reader.timed:
             rows = self._in_order(reader, rows, said, name)
         latest = float(rows.at[-1]) if reader.timed and len(rows) else self.latest
@@ -222,7 +222,7 @@ class Placed(NamedTuple):
         return Steps(wall, y, self._carried(codes))
 
     def _carried(self, codes: np.ndarray) -> np.ndarray:
-        """Columns with the last value before where a row has none, and 0 before the first one."""
+        """Columns with gaps filled by the last value before them, and by 0 before the first value."""
         before = np.zeros((1, codes.shape[1])) if self.last is None else self.last.codes[-1:]
         whole = np.concatenate([before, codes])
         there = np.where(np.isnan(whole), 0, np.arange(len(whole))[:, None])
@@ -269,7 +269,7 @@ class Placed(NamedTuple):
         return (from_wall(times, zone), times) if grid.on_wall else (times, to_wall(times, zone))
 
     def forecast(self, settings: Asked, reader: Reader, codes: np.ndarray, h: int) -> Fan:
-        """The next h steps, h of whose known columns are given, h×C."""
+        """The next h steps, with their known columns, h×C."""
         assert self.series is not None  # noqa: S101
         at, wall = self.ahead(reader, h)
         known, _ = self.inputs(settings, reader, Steps(wall, np.full(h, np.nan), codes))
@@ -279,11 +279,11 @@ class Placed(NamedTuple):
 
 
 class Repeated(ValueError):
-    """Several rows have one time: the file or frame has several series, or rows twice."""
+    """Several rows have one time: the rows are of several series, or repeated."""
 
     def __init__(self, name: str, count: int, rows: int, first: str) -> None:
         """Take how many there are, and when the first is."""
-        self.remedy = "If there are several series, name their column with key=; else remove what is there twice"
+        self.remedy = "If there are several series, name their column with key=; else remove repeated rows"
         super().__init__(f"{name}{count} of {rows} rows have the time of another row, the first {first}. {self.remedy}")
 
 

@@ -1,13 +1,13 @@
-"""How far from its mean a lead's targets fall: usual errors by slot of the target, and intervals that hold their share.
+"""Intervals of each lead: usual errors by slot of the target, and reaches that hold their share of the targets.
 
-The error of lead h at a slot of the short season has a usual size s, the mean of squares at that slot leaning on that
-of all slots. In these units, u = (y − m)/s, the interval of level ℓ reaches below and above to
+The error of lead h at a slot of the short season has a usual size s: the mean of squares at that slot, shrunk towards
+that of all slots. In these units, u = (y − m)/s, the interval of level ℓ reaches below and above to
 
-    c = z_ℓ √q exp(d),   q the mean of u² of late,   d ← d + γ_ℓ ([outside] − (1 − ℓ)/2)
+    c = z_ℓ √q exp(d),   q the recent mean of u²,   d ← d + γ_ℓ ([outside] − (1 − ℓ)/2)
 
-as `Calibrated` does: the share outside tends to what it should be whatever the series does. What counts is whether a
-target is outside by the present c: a label comes h rows after its forecast, and errors of one sign in a row would
-drive d far off before the first of them shows.
+as in `Calibrated`: the share outside tends to its nominal value on any series. Outside means beyond the present c. A
+label comes h rows after its forecast: with the c of that time, errors of one sign would drive d far off before the
+first of them is seen.
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ RECENT = 100.0  # errors over which q is averaged
 SIZES = 60.0  # errors of a slot over which their size is averaged
 ALL = 400.0  # errors of all slots
 LEAN = 5.0  # errors for which the mean of all slots counts
-SLOWER = 6.0  # leads: errors of long leads last, and their controllers are slower by 1 + (h − 1)/SLOWER
+SLOWER = 6.0  # leads: errors of long leads are autocorrelated, so their controllers are slower by 1 + (h − 1)/SLOWER
 LOWEST = -7.0  # of d
-LEAST_RATIO = 0.2  # two reaches keep at least this share of their nominal ratio
-LARGE = 25.0  # usual squares: one error counts for no more in s, once there are some
+LEAST_RATIO = 0.2  # two neighbouring reaches keep at least this share of their nominal ratio
+LARGE = 25.0  # usual squares: a larger error counts as this in s, after the first errors
 TINY = 1e-18
 
 
@@ -62,7 +62,7 @@ class Reach(Part):
         return reached
 
     def learn(self, group: int, error: np.ndarray, s: np.ndarray, reached: np.ndarray) -> np.ndarray:
-        """Take in errors (H, NaN where there is none) of forecasts with sizes s; return their normal scores."""
+        """Take in errors (H, NaN without a target) of forecasts with sizes s; return their normal scores."""
         here = error == error
         e2 = np.where(here, error, 0.0) ** 2
         u = np.where(here, error, 0.0) / s
@@ -93,7 +93,7 @@ class Reach(Part):
 
 
 def _score(size: np.ndarray, reached: np.ndarray, nominal: np.ndarray) -> np.ndarray:
-    """Normal scores of errors so large: straight lines through the reaches of the levels, H."""
+    """Normal scores of these errors: straight lines through the reaches of the levels, H."""
     knots = np.concatenate([np.zeros((len(size), 1)), reached], 1)
     heights = np.concatenate([[0.0], nominal])
     i = np.minimum((size[:, None] >= knots).sum(1) - 1, knots.shape[1] - 2)

@@ -15,12 +15,12 @@ from driftgp.stream.clock import Clock
 from driftgp.stream.keys import Key
 from driftgp.stream.plan import Plan, listed
 
-_BLANK = -1.0  # the code of a blank cell of text: none of the categories
+_BLANK = -1.0  # the code of a blank cell of text, which is no category
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?|\d{1,2}[./]\d{1,2}[./]\d{4}.*")
 
 
 class Look(NamedTuple):
-    """How the user's rows look, so that forecasts can look the same."""
+    """The form of the user's rows, so that forecasts have the same form."""
 
     backend: str | None = None  # library of the frames: "pandas", "polars" or "pyarrow"
     place: str = "rows"  # where times are: "index", "column", or "rows" where there are none
@@ -68,14 +68,14 @@ class Rows(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """What is known of the tables that a forecaster takes; a value that never changes."""
+    """The form of the tables that a forecaster takes; an immutable value."""
 
     names: Names | None = None  # None before the first table, and where rows come as arrays
     plan: Plan | None = None
     clock: Clock = Clock()
     look: Look = Look()
     begun: bool = False
-    blanks: tuple[str, ...] = ()  # columns of text that have had blank cells: these are a value there
+    blanks: tuple[str, ...] = ()  # columns of text with blank cells, where a blank is a value
 
     @property
     def dated(self) -> bool:
@@ -195,7 +195,7 @@ class Reader(NamedTuple):
 
 
 def _with_blanks(plan: Plan, codes: np.ndarray, columns: tuple[str, ...]) -> tuple[np.ndarray, list[str]]:
-    """Codes in which a blank is a value of its own, in some of the columns of text; and which of these have any."""
+    """Codes of some columns of text in which a blank is a value, and the columns that have blanks."""
     made, found = codes.copy(), []
     for place, (name, kind) in enumerate(zip(plan.names, plan.kinds, strict=True)):
         blank = np.isnan(codes[:, place])
@@ -209,7 +209,7 @@ def _with_blanks(plan: Plan, codes: np.ndarray, columns: tuple[str, ...]) -> tup
 
 
 def _named(settings: Asked, table: Table) -> Names:
-    """Which column is what, by what was said and by the first table."""
+    """The role of each column, from the settings and the first table."""
     there = table.columns
     target, time, key = settings.target, settings.time, settings.key
     if target is None and NIXTLA[0] in there and NIXTLA[1] in there:

@@ -1,4 +1,4 @@
-"""What the forecasts of the past were worth, lead by lead, beside the seasonal naive forecast."""
+"""Errors of past forecasts, lead by lead, beside those of the seasonal naive forecast."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ _BLOCKS = 6  # of leads, in the table
 
 
 class Record(NamedTuple):
-    """The record of each lead, H each; NaN where nothing was judged."""
+    """The record of each lead, H each; NaN before the first judged forecast."""
 
     judged: np.ndarray  # forecasts whose row has come
     error: np.ndarray  # mean absolute error

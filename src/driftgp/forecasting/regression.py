@@ -1,4 +1,4 @@
-"""One linear regression per lead on inputs that they share, each learning from its own label when it comes.
+"""One linear regression per lead, on shared inputs; each lead learns from its own label when it comes.
 
 With φ the inputs of origin t, λ the forgetting and P the inverse of the weighted second moments,
 
@@ -17,7 +17,8 @@ from scipy.linalg.blas import dsymv, dsyr
 
 from driftgp.forecasting.part import Part, Ring
 
-LARGEST = 1e4  # a variance of a weight, in prior variances: directions that no row shows must not grow without end
+# largest variance of a weight, in prior variances: without it, directions without data would grow without end
+LARGEST = 1e4
 
 
 class Regression(Part):
@@ -58,7 +59,7 @@ class Regression(Part):
         self.k.put(row, g / total)
 
     def learn(self, row: int, targets: np.ndarray, most: np.ndarray) -> None:
-        """Take in a row's target as the leads see it, H; NaN where a lead learns nothing, errors at most so large."""
+        """Take in a row's target as each lead sees it, H; NaN where a lead learns nothing. Errors are limited."""
         phi = self.phi.before(row)
         e = targets - np.einsum("hd,hd->h", self.w, phi)
         e = np.where(e == e, np.minimum(np.maximum(e, -most), most), 0.0)

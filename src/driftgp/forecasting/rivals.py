@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 NEAR = 24  # last values that LightGBM sees
-_MOST = 2000  # rows that the models of statsforecast are fitted to: their cost grows fast, and old rows say little
+_MOST = 2000  # rows that the models of statsforecast are fitted to: their cost grows fast, and old rows help little
 
 
 class Rows(NamedTuple):
@@ -66,7 +66,7 @@ def _spread(y: np.ndarray, lag: int) -> float:
 
 
 def lightgbm(rows: Rows) -> Said:
-    """Gradient-boosted trees with their own settings: one model for all leads, its inputs those that people give them.
+    """Gradient-boosted trees with default settings: one model for all leads, with the usual inputs.
 
     The inputs of a step are the lead, the last values and the mean of the last season at the origin, and the values one
     and two seasons before. Its place in the day, the week and the year, and its known columns, are inputs too.
@@ -83,7 +83,7 @@ def lightgbm(rows: Rows) -> Said:
     if len(origin) > 200_000:  # as many as it takes; the newest
         origin, lead = origin[-200_000:], lead[-200_000:]
     wall, known = np.concatenate([rows.wall, rows.ahead_wall]), np.concatenate([rows.known, rows.ahead])
-    # differences from the last value, so that a level outside those of before can be forecast
+    # differences from the last value, so that new levels can be forecast
     level = rows.y[origin]
     data = trees.Dataset(_inputs(rows, wall, known, origin, lead), rows.y[origin + lead] - level)
     model = trees.train({"verbosity": -1, "num_threads": 1, "seed": 0}, data)  # 100 trees, as by default

@@ -1,7 +1,7 @@
-"""The seasons of a series: those of the clock, and those that its values show.
+"""The seasons of a series, from the clock or from its values.
 
 Rows that are hours or minutes apart have a day and a week; days have a week; weeks, months and quarters a year.
-Without times a season is found by its values: for a length p, the profile of the odd cycles has to foretell the even
+Without times a season is found from the values: for a length p, the profile of the odd cycles has to predict the even
 ones. With x the values less their mean over a cycle around them, and f the mean of x by place in the cycle,
 
     r = 1 − |f_even − f_odd|² / (|f_even|² + |f_odd|²)
@@ -22,8 +22,8 @@ FIRST_MONDAY = 4  # day 4 of 1970 was one
 LONGEST = 2000  # slots of a season that are told apart
 CANDIDATES = 8
 LEAST, CYCLES = 0.2, 1.5  # r has to be LEAST + CYCLES / cycles
-FIRM, APART = 4.0, 6.0  # the F of a season is at least FIRM + APART standard deviations of that of noise
-NEARLY = 0.9  # of the best r: the shortest season that has so much is taken
+FIRM, APART = 4.0, 6.0  # least F of a season: FIRM plus APART standard deviations of the F of noise
+NEARLY = 0.9  # share of the best r: the shortest season with at least this share is taken
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def found(y: np.ndarray, given: Iterable[int] = ()) -> tuple[int, ...]:
 
 
 def with_week(lengths: tuple[int, ...]) -> tuple[int, ...]:
-    """Seasons found without times: what repeats every 24 rows, or 48 or 96, may be a day, and then has a week."""
+    """Seasons found without times: a season of 24, 48 or 96 rows may be a day, and then gets a week."""
     if len(lengths) == 1 and lengths[0] in (24, 48, 96):
         return (lengths[0], WEEK * lengths[0])
     return lengths
@@ -133,7 +133,7 @@ def _filled(y: np.ndarray) -> np.ndarray:
 
 
 def _peaks(y: np.ndarray) -> list[int]:
-    """Lengths at which the values, or their changes, are most like themselves."""
+    """Lengths with the largest autocorrelation of the values or of their changes."""
     N = len(y)
     if N < 8:
         return []
@@ -156,7 +156,7 @@ def _level_free(y: np.ndarray) -> np.ndarray:
 
 
 def _less_level(y: np.ndarray, p: int) -> np.ndarray:
-    """Values less their mean over a cycle around them; the ends, where there is none, are left out (NaN)."""
+    """Values less their mean over the cycle around them; NaN at the ends, where no full cycle exists."""
     sums = np.concatenate([[0.0], np.cumsum(y)])
     mean = (sums[p:] - sums[:-p]) / p
     if p % 2 == 0:
@@ -186,7 +186,8 @@ def _repeats(y: np.ndarray, p: int) -> float:
     profile = profiles.sum(0) / count.sum(0)
     within = float(((x[rows] - profile[place]) ** 2).sum()) / max(len(rows) - p, 1)
     between = float((count.sum(0) * profile**2).sum()) / (p - 1)
-    if between < (FIRM + APART * np.sqrt(2.0 / (p - 1))) * within:  # an F test, strict as many lengths are tried
+    # an F test, which is strict because many lengths are tried
+    if between < (FIRM + APART * np.sqrt(2.0 / (p - 1))) * within:
         return 0.0
     return 1.0 - float(((f[0] - f[1]) ** 2).sum()) / size
 

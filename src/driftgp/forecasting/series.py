@@ -22,7 +22,7 @@ FEWEST = 3  # targets, for a forecast
 
 
 class Worth(NamedTuple):
-    """What the forecasts so far were worth, by lead, H each: all have been made before their targets came."""
+    """Errors of the forecasts so far, by lead, H each; all were made before their targets came."""
 
     judged: np.ndarray  # forecasts
     error: np.ndarray  # mean absolute error
@@ -75,7 +75,7 @@ class Series(Part):
         known: np.ndarray | None = None,
         past: np.ndarray | None = None,
     ) -> None:
-        """Take rows in; see the class. Not atomic: copy it first, and swap.
+        """Take rows in; see the class. An interrupted call leaves part of the rows: work on a copy, and swap.
 
         Args:
             values: targets, N; NaN where one is missing.
@@ -173,7 +173,7 @@ class Series(Part):
         )
 
     def worth(self) -> Worth:
-        """What the forecasts so far were worth."""
+        """Errors of the forecasts so far."""
         H = self.settings.horizon
         sums = np.zeros((4, H)) if self.core is None else self.core.sums
         count = sums[0]
@@ -190,7 +190,7 @@ class Series(Part):
 
     @classmethod
     def of(cls, settings: Settings, arrays: dict[str, np.ndarray]) -> "Series":
-        """The series with these arrays; a ValueError where they cannot be those of one."""
+        """The series with these arrays; a ValueError for impossible arrays."""
         series = cls(settings)
         H, width = settings.horizon, series.kept.shape[1]
         series.kept = _checked("kept", arrays.get("kept"), width=width)

@@ -1,14 +1,13 @@
-"""Exponential smoothing with seasons at fixed rates: simple members that never fail.
+"""Exponential smoothing with seasons at fixed rates: simple and robust members.
 
-Smoother j sees a target as level + trend + what passes + its place in each season. With e the error of its one-step
+Smoother j models a target as level + trend + a transient part + seasonal parts. With e the error of its one-step
 forecast,
 
     e = y − (l + φ b + ρ u + Σ_s c_s[slot_s]),
     l ← l + φ b + α e,   b ← φ b + α β e,   u ← ρ u + κ e,   c_s[slot_s] ← c_s[slot_s] + γ_s e,
 
-and forecasts l + b Σ_{i≤h} φⁱ + u ρʰ + Σ_s c_s[slot_s(t + h)]. A rate α or γ is at least one over the number of
-targets that the level or the slot has seen, so that everything begins with plain means. A missing target lets time
-pass: e = 0.
+and forecasts l + b Σ_{i≤h} φⁱ + u ρʰ + Σ_s c_s[slot_s(t + h)]. A rate α or γ is at least one over the number of targets
+of the level or the slot, so that all parts begin as plain means. A missing target lets time pass: e = 0.
 """
 
 from collections.abc import Sequence

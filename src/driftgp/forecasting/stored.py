@@ -1,4 +1,4 @@
-"""A forecaster as bytes, and back: all its numbers to the last bit, checked before they are believed; no pickle."""
+"""A forecaster as bytes, and back: all numbers to the last bit, checked when they are read; no pickle."""
 
 import math
 from typing import Any, NamedTuple
@@ -67,7 +67,7 @@ def _series_to_json(key: Key | None, placed: Placed) -> list[Any]:
 
 
 def from_bytes(data: bytes) -> Stored:
-    """What `to_bytes` was given, or a refusal of what no forecaster could have left."""
+    """What `to_bytes` was given; refuses impossible data."""
     tree = store.opened(KIND, data)
     try:
         chosen = asked(**tree["settings"])

@@ -17,13 +17,13 @@ Level = float | Iterable[float]
 
 
 class About(NamedTuple):
-    """Where a forecast comes from."""
+    """The rows behind a forecast."""
 
     names: Names | None
     look: Look
     key: Key | None
     at: np.ndarray  # times of the steps in microseconds, or numbers
-    wall: np.ndarray  # what the picture has on its axis: the same by the clock on the wall, or numbers of rows
+    wall: np.ndarray  # for the axis of pictures: the same by the clock on the wall, or numbers of rows
     past: np.ndarray  # of the last rows likewise
     y: np.ndarray  # their targets
 
@@ -69,7 +69,7 @@ def columns(fans: Sequence["Fan"], level: Level, *, nixtla: bool = False) -> dic
 
 
 def frame(fans: Sequence["Fan"], level: Level) -> Any:
-    """Forecasts as one frame, like the rows that they follow."""
+    """Forecasts as one frame, in the form of the rows before them."""
     about = _about(fans)
     names, look = about.names, about.look
     made: dict[str, Any] = {}

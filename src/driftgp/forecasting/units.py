@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_NEAR_ZERO = 0.1  # of the mean: a series without negative values that comes so near to 0 is seen by its roots
+_NEAR_ZERO = 0.1  # share of the mean: a series without negative values that comes this near to 0 is seen as roots
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Units:
         return ((np.sqrt(np.maximum(y, 0.0)) if self.roots else y) - self.centre) / self.scale
 
     def outwards(self, z: np.ndarray) -> np.ndarray:
-        """Values that are z in these units."""
+        """Values from z, in these units."""
         f = self.centre + self.scale * z
         return np.maximum(f, 0.0) ** 2 if self.roots else f
 

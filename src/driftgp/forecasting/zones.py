@@ -50,7 +50,7 @@ def to_wall(at: np.ndarray, name: str | None) -> np.ndarray:
 
 
 def from_wall(wall: np.ndarray, name: str | None) -> np.ndarray:
-    """When the clock on the wall of a zone shows this; the first of two such times, and for none, an hour later."""
+    """When the clock on the wall of a zone shows this: the first of two such times; a skipped one is an hour later."""
     if name is None:
         return wall
     zone = zone_of(name)

@@ -1,7 +1,8 @@
 """The Adaptive Sparse Gaussian Process (Gómez-Verdejo, Parrado-Hernández and Martínez-Ramón 2024).
 
-One model has three settings of `learn_every`. 1 is the paper's AGP: a gradient step per sample. 0 is its fast-AGP:
-hyperparameters stay as the warm-up left them. k is a hybrid with a gradient step every k samples.
+The setting `learn_every` chooses between three forms. With 1 the model is the paper's AGP: a gradient step per sample.
+With 0 it is the paper's fast-AGP: hyperparameters stay as the warm-up left them. With k it is a hybrid: a gradient step
+every k samples.
 """
 
 from dataclasses import KW_ONLY, InitVar, dataclass, field
@@ -23,7 +24,7 @@ from driftgp.kernels import SE, Kernel
 from driftgp.models.model import Units
 from driftgp.predictions import Prediction
 
-_LARGEST = 1e300  # of statistics from outside: their sums are finite
+_LARGEST = 1e300  # largest statistic from outside, so that sums stay finite
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +42,7 @@ class AGP(Windowed):
     Args:
         kernel: covariance with its starting parameters; squared exponential by default.
         noise: starting variance of the noise, one number or one per output.
-        inducing: most inducing points M.
+        inducing: largest number of inducing points M.
         window: samples kept T. None, for fast-AGP alone, keeps no samples: the inducing points of the warm-up stay and
             the statistics carry the past.
         forgetting: λ, the factor by which a sample's weight shrinks in one unit of time.
@@ -58,10 +59,10 @@ class AGP(Windowed):
         jitter: added to Kuu, relative to its diagonal.
         absolute_jitter: added to Kuu as it is, as the published runs did.
         prior: standard deviation of each log parameter around its starting value; None, as published, for no prior.
-            Even a wide one (10) has the model find back after stretches of data that say nothing.
+            Even a wide one (10) helps the model recover after stretches of data without information.
         outliers: ν, which limits the pull of one wild target; 4 is usual. A sample z standard deviations from its
             prediction enters with weight min(1, (ν + 1)/(ν + z²)), as under a Student law of ν degrees of freedom.
-            None, the default, takes every sample in full, which follows a jump of the level sooner.
+            With None, the default, every sample counts in full, so that forecasts follow a jump of the level sooner.
         warmup_iterations: Adam iterations on the warm-up batch.
         warmup_rate: their rate.
         learn_inducing: learn the inducing inputs too in the warm-up.
@@ -172,7 +173,7 @@ class AGP(Windowed):
         state.theta[...] = self.kernel.theta
         state.noise[...] = first_noise(self.noise, y.shape[1])
         memory = state.window
-        if self.window is None:  # the batch is kept while it is learned from; after that the statistics carry the past
+        if self.window is None:  # the batch is kept during the warm-up; after that the statistics carry the past
             memory = WindowState.empty(T=len(X), D=X.shape[1], P=y.shape[1])
         w = memory.fill(X, y, self.forgetting)
         filled = min(len(X), len(w))
@@ -217,7 +218,7 @@ class AGP(Windowed):
         elapsed: float,
         forecast: np.ndarray | None = None,
     ) -> None:
-        """One step of Algorithm 2 (AGP), of Algorithm 1 (fast-AGP), or of whichever is due (hybrid)."""
+        """One step of Algorithm 2 (AGP), of Algorithm 1 (fast-AGP), or of the one that is due (hybrid)."""
         before = state.record.copy()
         seen = bool(observed(x, y))
         try:
@@ -231,13 +232,13 @@ class AGP(Windowed):
                 self._follow(state, x)
             else:
                 self._settle(state)
-        except NoFactor:  # numbers beyond all bounds: the sample is left out, and what was known stays
+        except NoFactor:  # numbers beyond all bounds: the sample is left out, and the state stays
             state.record[...] = before
             state.skipped += 1
             self._forgo(state, leaving)
 
     def _forgo(self, state: AGPState, leaving: Leaving | None) -> None:
-        """Take a sample out of the window again; in one that others share, it is no sample of this model."""
+        """Take a sample out of the window again; in a shared window its weight in this model becomes 0."""
         if leaving is None:
             return
         if "window" in (state.record.dtype.names or ()):
@@ -263,7 +264,7 @@ class AGP(Windowed):
             state.repaired = repaired
 
     def rescale_on(self, state: AGPState, units: Units) -> None:
-        """Inducing inputs in other units; the hyperparameters, shares of a unit each, stay."""
+        """Express inducing inputs in other units; the hyperparameters, which are in these units, stay."""
         if self.window is None:
             raise ValueError("window must be a number for AGP to change its units: the statistics alone cannot")
         state.U[: state.points] = units.inputs(state.U[: state.points])
@@ -295,7 +296,7 @@ class AGP(Windowed):
         state.samples += 1
 
     def _trust(self, state: AGPState, x: np.ndarray, y: np.ndarray, forecast: np.ndarray | None) -> float:
-        """Weight that a sample enters with: 1, or less the further it is from what was predicted."""
+        """Weight of a new sample: 1, or less if it is far from its prediction."""
         if self.outliers is None:
             return 1.0
         p = self.forecast(state, x[None]) if forecast is None else forecast
@@ -333,7 +334,7 @@ class AGP(Windowed):
         keep = inducing.survivors(R, self.threshold, self.inducing - 1)
         # Algorithm 2, add a new inducing point
         U = np.vstack([U[keep], x])
-        # Algorithm 2, update model parameters; the jitter is noise already, and the noise has no meaning below it
+        # Algorithm 2, update model parameters; the noise is at least the jitter
         least = self.jitter * state.kappa / state.n
         U = self._climb(state, U, samples)
         state.noise[...] = np.maximum(state.noise, least if np.isfinite(least) else 0.0)
@@ -356,7 +357,7 @@ class AGP(Windowed):
                 continue
             move, adam = adam.step(slope.hyperparameters, self.rate)
             self._move(state, move)
-            if not carried:  # the notebooks' optimiser, made before the stream, does not know a point that comes later
+            if not carried:  # the notebooks' optimiser, made before the stream, does not include points that come later
                 shift, newest = newest.step(slope.inputs(slice(-1, None))[0], self.rate)
                 U = np.vstack([U[:-1], U[-1] + shift])
         if carried:
@@ -398,7 +399,8 @@ class AGP(Windowed):
 
     def _follow(self, state: AGPState, x: np.ndarray) -> None:
         kernel, U, samples = self.kernel.at(state.theta), state.U[: state.points], state.samples_in_window
-        if state.window.cursor == 0:  # sums that are forever added to and subtracted from drift: once a turn, anew
+        # rounding errors of running sums add up: compute them anew once per turn of the window
+        if state.window.cursor == 0:
             state.statistics = bound.statistics(state.Kux[: len(U)], kernel.diagonal(samples.X), samples.w, samples.y)
         inverse_L, s = state.posterior.inverse_L, state.statistics
         # Algorithm 1, add a new inducing point if it is needed
@@ -419,7 +421,7 @@ class AGP(Windowed):
         return rule(R, self.threshold, self.inducing)
 
     def _exchange(self, state: AGPState, x: np.ndarray) -> None:
-        """Admit x, or nothing, then drop what has become useless; the newcomer competes with the others."""
+        """Admit x, or nothing, then drop useless points; the new point competes with the others."""
         kernel, samples, m = self.kernel.at(state.theta), state.samples_in_window, state.points
         U, Kux, s = state.U[:m], state.Kux[:m], state.statistics
         if x.size:  # a row of Kux, and so of Φ and b (eq. update_B_inducing)
@@ -449,7 +451,7 @@ class AGP(Windowed):
 
 
 def _check_statistics(state: AGPState) -> None:
-    """Refuse statistics that no samples have; without a window they are all that a model remembers."""
+    """Refuse impossible statistics; without a window they are the whole memory of a model."""
     sums = np.concatenate([np.ravel(getattr(state, name)) for name in ("n", "yy", "kappa", "b", "Phi")])
     if not np.all(np.abs(sums) < _LARGEST) or np.any(sums[: 2 + state.yy.size] < 0.0):
         raise ValueError(f"n, yy, kappa, b and Phi must lie within {_LARGEST:g}, and none of the first three below 0")

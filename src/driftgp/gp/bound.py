@@ -12,7 +12,7 @@ With β = σ⁻², Kuu = L Lᵀ, S = L⁻¹ Φ L⁻ᵀ, B = I + β S = L_B L_B�
     F = −½ n log 2πσ² − Σ log diag L_B − ½ β yy + ½ β² |C b|² − ½ β (κ − tr S)
     mean = k_u*ᵀ α,  α = β P⁻¹ b        variance = k** − |L⁻¹ k_u*|² + |C k_u*|²
 
-B has no eigenvalue under 1, which is why its factor, not that of P, is the one to compute. P outputs that share inputs
+B has no eigenvalue below 1, so its factor is computed, and not that of P. P outputs that share inputs
 share Kuu, Φ, κ and n; yy, b and σ² have an entry each, and F is the sum over outputs.
 """
 
@@ -21,13 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-# A factorisation that fails is tried again at most this often: the last try adds more than the matrix's own size.
+# Largest number of attempts at a factorisation: the last one adds more than the size of the matrix to its diagonal.
 REPAIRS = 17
 _EPSILON = float(np.finfo(float).eps)
 
 
 class Statistics(NamedTuple):
-    """Everything that the bound and the posterior know of the data."""
+    """The five statistics through which the data enter the bound and the posterior."""
 
     n: float  # effective number of samples
     yy: np.ndarray  # P
@@ -80,9 +80,9 @@ def lower_factor(K: np.ndarray) -> np.ndarray:
 
 
 def repaired_factor(K: np.ndarray) -> tuple[np.ndarray, int]:
-    """Lower factor of K, and how often a growing multiple of the identity had to be added before it existed.
+    """Lower factor of K, and the number of times that a growing multiple of the identity was added before it existed.
 
-    What is added starts at the rounding error of the trace and grows tenfold each time.
+    The multiple starts at the rounding error of the trace and grows tenfold each time.
     """
     if not np.isfinite(K).all():
         raise NoFactor

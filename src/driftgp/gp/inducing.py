@@ -1,4 +1,4 @@
-"""The inducing points: which are worth keeping, and where the first ones lie."""
+"""The inducing points: which of them to keep, and where to place the first ones."""
 
 from typing import Literal, get_args
 
@@ -43,9 +43,9 @@ def unexplained(inverse_L: np.ndarray, s: Statistics) -> float:
 
 
 def survivors(R: np.ndarray, threshold: float, most: int) -> np.ndarray:
-    """Which points stay, in their order: none under `threshold` times the largest relevance, and at most `most`.
+    """Which points stay, in their order: those above `threshold` times the largest relevance, at most `most`.
 
-    There is never more than one point too many, since one at a time is admitted.
+    At most one point is too many, since points are admitted one at a time.
     """
     keep = np.flatnonzero(R >= threshold * np.max(R, initial=0.0))
     return _without_weakest(R, keep) if len(keep) > most else keep
@@ -54,7 +54,7 @@ def survivors(R: np.ndarray, threshold: float, most: int) -> np.ndarray:
 def survivors_published(R: np.ndarray, threshold: float, most: int) -> np.ndarray:
     """Which points stay in the published fast-AGP.
 
-    Those under the threshold go or, if there are none, the weakest one as soon as `most` are in use.
+    Points below the threshold are dropped. If there are none, the weakest one is dropped as soon as `most` are in use.
     """
     keep = np.flatnonzero(R >= threshold * np.max(R, initial=0.0))
     return _without_weakest(R, keep) if len(keep) == len(R) >= most else keep
@@ -77,7 +77,7 @@ def greedy(kernel: Kernel, X: np.ndarray, w: np.ndarray, size: int) -> np.ndarra
         explained = sum((row[i] * row for row in rows), np.zeros(len(X)))
         row = (kernel.gram(X[i : i + 1], X)[0] - explained) / np.sqrt(left[i])
         left = np.maximum(left - row**2, 0.0)
-        left[np.all(X == X[i], 1)] = 0.0  # nor is a copy of it, for the rounding that is left
+        left[np.all(X == X[i], 1)] = 0.0  # nor a copy of it, whose remaining variance is rounding
         rows.append(row)
         chosen.append(i)
     return X[chosen]

@@ -37,8 +37,8 @@ def scaled_step(gradient: np.ndarray, information: float, largest: float) -> np.
     """The gradient over one number for all entries, n/2 + prior⁻², none of them larger than `largest`.
 
     n samples hold at most n/2 of Fisher information on the logarithm of a variance, noise or signal. With this
-    curvature a step is Newton's where the samples are clear, and shorter where they say little. So a parameter that is
-    right does not move. It is not a natural gradient, which would take the information matrix.
+    curvature the step is Newton's if the samples are informative, and shorter if they are not. So a parameter at its
+    optimum does not move. It is not a natural gradient, which would take the information matrix.
     """
     return np.clip(gradient / information, -largest, largest)
 

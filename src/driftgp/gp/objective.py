@@ -50,7 +50,7 @@ class Objective:
 class Slope:
     """Derivative of F at one set of hyperparameters and inducing inputs.
 
-    F depends on the kernel only through Kuu, Kux and κ: the chain rule needs nothing but the kernel's own derivative.
+    F depends on the kernel only through Kuu, Kux and κ, so the chain rule needs only the kernel's own derivative.
     """
 
     def __init__(self, kernel: Kernel, noise: np.ndarray, U: np.ndarray, samples: Samples, jitter: Jitter) -> None:

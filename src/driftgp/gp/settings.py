@@ -1,4 +1,4 @@
-"""The settings of AGP: what each of them may be."""
+"""Checks of the settings of AGP."""
 
 from dataclasses import fields
 from typing import Any
@@ -11,7 +11,7 @@ from driftgp.gp.inducing import RULES
 from driftgp.gp.learning import STEPS
 from driftgp.kernels import SE, Kernel
 
-# More gradient steps than these are a mistake, or a forged setting that would keep a step from ever ending.
+# Largest number of gradient steps: more are a mistake, or a forged setting that would keep a step from ending.
 _MOST_STEPS, _MOST_WARMUP = 10_000, 1_000_000
 JITTER = 10.0 * float(np.finfo(float).eps) ** 0.5  # relative to the kernel's diagonal
 
@@ -52,7 +52,7 @@ def checked(given: Any, attenuation: float | None) -> dict[str, Any]:
 
 
 def told(model: Any) -> dict[str, Any]:
-    """The settings that tell one AGP from another: kernel and sizes, and what is not as it would be by default."""
+    """The settings shown by `repr`: kernel, sizes, and settings that differ from the default."""
     usual = {field.name: field.default for field in fields(model)}
     usual["noise"] = (1.0,)
     usual["rate"] = 0.2 if model.step == "scaled" else 0.05
@@ -81,7 +81,9 @@ def forgetting_factor(forgetting: float | None, attenuation: float | None, windo
             raise ValueError(f"give forgetting or attenuation, not both; got {forgetting!r} and {attenuation!r}")
         return checks.between("forgetting", forgetting, 0.0, 1.0)
     if window is None:
-        raise ValueError("forgetting must be given when window is None: there is no far end to attenuate")
+        raise ValueError(
+            "forgetting must be given when window is None: attenuation is the weight at the window's far end"
+        )
     attenuation = checks.between("attenuation", 0.1 if attenuation is None else attenuation, 0.0, 1.0)
     return float(attenuation ** (1.0 / checks.whole("window", window, 1)))
 

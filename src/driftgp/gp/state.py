@@ -1,4 +1,4 @@
-"""What AGP remembers, as a record."""
+"""The state of AGP as a record."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from driftgp.gp.window import WindowState
 
 
 class AGPState(View):
-    """What AGP remembers. Points in use come first; rows of others are zeros."""
+    """The state of AGP. Points in use come first; the other rows are zeros."""
 
     window: WindowState = part(WindowState)
     w: np.ndarray = floats("T")  # weights of the samples
@@ -62,14 +62,14 @@ class AGPState(View):
             put(field, value)
 
     def place(self, U: np.ndarray, Kux: np.ndarray) -> None:
-        """Take other inducing points, and their covariances with the samples."""
+        """Set other inducing points, and their covariances with the samples."""
         self.points = len(U)
         put(self.U, U)
         put(self.Kux, Kux)
 
 
 def put(field: np.ndarray, value: np.ndarray) -> None:
-    """Write what is in use, and zeros behind it."""
+    """Write the values in use, and zeros behind them."""
     value = value.copy()  # it may be a part of the field itself
     field[...] = 0.0
     field[tuple(map(slice, value.shape))] = value

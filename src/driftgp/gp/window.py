@@ -13,7 +13,7 @@ import numpy as np
 from driftgp.contract.records import View, floats, whole
 from driftgp.models.model import Model, Units
 
-_LARGEST = 1.3e154  # target of a sample: its square is finite
+_LARGEST = 1.3e154  # largest target of a sample, so that its square is finite
 
 
 class WindowState(View):
@@ -39,7 +39,7 @@ class WindowState(View):
     def fill(self, X: np.ndarray, y: np.ndarray, decay: float) -> np.ndarray:
         """Hold the last T rows of a batch; return their weights: 1 for the newest, and λ for every step before it.
 
-        Rows without a target are the first to go, and weigh nothing.
+        Rows without a target are dropped first, and have the weight 0.
         """
         N, T = len(X), len(self.X)
         seen = observed(X, y)  # N
@@ -74,12 +74,12 @@ class Leaving(NamedTuple):
 
 
 def observed(x: np.ndarray, y: np.ndarray) -> Any:
-    """Whether a sample, or each row of a batch, has all its numbers: else only time has passed."""
+    """Whether a sample, or each row of a batch, is complete; otherwise only time passes."""
     return np.isfinite(x).all(-1) & np.isfinite(y).all(-1)
 
 
 class Windowed(Model):
-    """A model that keeps the last T samples: in a window of its own, or in one that it shares with others."""
+    """A model that keeps the last T samples, in its own window or in a shared one."""
 
     window: int | None  # T
 
@@ -101,18 +101,18 @@ class Windowed(Model):
         elapsed: float,
         forecast: np.ndarray | None = None,
     ) -> None:
-        """Learn from a sample that is in the window already, or let time pass where nothing has left it."""
+        """Learn from a sample that is in the window already; let time pass if `leaving` is None."""
 
     @abc.abstractmethod
     def rescale_on(self, state: Any, units: Units) -> None:
         """Change all but the window to other units."""
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state with a window of its own."""
+        """Layout of a state with its own window."""
         return self.own_dtype(inputs, outputs, window=True)
 
     def view(self, record: np.ndarray) -> Any:
-        """The fields of a state with a window of its own."""
+        """The fields of a state with its own window."""
         return self.view_on(record, WindowState(record["window"]))
 
     def learn(

@@ -1,7 +1,7 @@
 """Kernels: formulas with their derivatives, sums and products of them, and kernels written as text.
 
 formulas      each kernel with its gradient
-check         is the derivative of a kernel of your own right, and what to do without one
+check         a check of the derivative of your own kernel, and a way to do without it
 expressions   `"linear + se(lengthscale=2)"`
 """
 

@@ -1,4 +1,4 @@
-"""For people who write a kernel: is its derivative right, and what to do without one.
+"""For authors of kernels: a check of the derivative, and a way to do without it.
 
 A kernel is a frozen dataclass with `gram`, `diagonal`, `pull`, `pull_inputs` and `pull_diagonal`. `check_kernel`
 compares the last three with finite differences. A kernel that has the first two alone works as
@@ -18,7 +18,7 @@ _STEP = 1e-5  # of central differences in a logarithm, or in an input in units o
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Numerical(Kernel):
-    """A kernel that has a formula only: central differences stand in for its derivative, two evaluations per parameter.
+    """A kernel with a formula only: central differences replace its derivative, with two evaluations per parameter.
 
     Args:
         formula: a kernel with `gram` and `diagonal`; its derivatives are not asked for.

@@ -4,7 +4,7 @@
     product  =  factor { "*" factor }
     factor   =  "(" sum ")"  |  name [ "(" name "=" number { "," name "=" number } ")" ]
 
-Read by descent from one rule to the next. Nothing in the text is ever evaluated: a name is looked up in a table.
+The text is read by recursive descent. Nothing in it is ever evaluated: a name is looked up in a table.
 """
 
 import re
@@ -42,7 +42,7 @@ class _Token(NamedTuple):
 def parse_kernel(text: str, inputs: int = 1) -> Kernel:
     """Return the kernel that an expression describes.
 
-    Parameters that are left out suit standardised inputs, of which there are `inputs`. The lengthscale is √D, the
+    Default parameters suit standardised inputs, `inputs` of them. The lengthscale is √D, the
     typical distance of two samples. The variance of a linear kernel is 1/D for each input.
 
     Args:

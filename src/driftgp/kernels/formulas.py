@@ -6,7 +6,8 @@ A kernel is its formula and the derivative of its formula. Sums and products of 
     k(X)      diagonal, N
 
 Every parameter is positive and is learned on a logarithmic scale; a lengthscale with one entry per input is automatic
-relevance determination (ARD). For an objective F with A = ∂F/∂k(X, Z), the derivative is what F gains from it:
+relevance determination (ARD). For an objective F with A = ∂F/∂k(X, Z), the derivative of the kernel gives the
+derivative of F:
 
     pull(A, X, Z)          ∂F/∂log θ = Σ_ij A_ij ∂k(x_i, z_j)/∂log θ, one entry per parameter
     pull_inputs(A, X, Z)   ∂F/∂x_i   = Σ_j A_ij ∂k(x_i, z_j)/∂x_i, N×D
@@ -57,7 +58,7 @@ def squared_distance(X: Array, Z: Array) -> Array:
     X, Z = X - Z[:1], Z - Z[:1]
     squares = xp.sum(X**2, axis=-1)[:, None] + xp.sum(Z**2, axis=-1)[None, :]  # N×K
     r2 = squares - 2.0 * X @ Z.T
-    return xp.where(r2 < _ROUNDING * squares, 0.0, r2)  # a distance that may be rounding is none
+    return xp.where(r2 < _ROUNDING * squares, 0.0, r2)  # a distance within rounding counts as 0
 
 
 class Kernel(abc.ABC):
@@ -240,7 +241,7 @@ class Stationary(Kernel):
     """k(x, z) = variance · shape(r²), with r the distance in units of the lengthscale and shape(0) = 1.
 
     Args:
-        lengthscale: distance over which targets are alike, in units of the inputs; one number, or one per input.
+        lengthscale: distance over which targets are similar, in units of the inputs; one number, or one per input.
         variance: of the function, in squared units of the targets.
     """
 
@@ -287,7 +288,7 @@ class Stationary(Kernel):
         return (B @ Z - np.sum(B, 1)[:, None] * X) / self.lengthscale**2  # N×D
 
     def pull_diagonal(self, a: np.ndarray, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """The diagonal is the variance, whatever the lengthscale."""
+        """The diagonal is the variance, for any lengthscale."""
         return np.append(np.zeros(self.lengthscale.size), np.sum(a) * self.variance)
 
 

@@ -1,4 +1,4 @@
-"""Small models: members of a bank, and yardsticks by themselves."""
+"""Small models: members of a bank, and baselines for comparison."""
 
 from driftgp.members.anchored import Anchored
 from driftgp.members.lagged import Lagged

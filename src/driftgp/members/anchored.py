@@ -1,8 +1,8 @@
 """Sparse regression on many points that stay where they are, refreshed from recent rows.
 
-See `evidence.py` for the features, `heads.py` for the recursion. All that takes longer than a row is done in small
-pieces, one per row: a fit of the hyperparameters (L-BFGS on the bound of some rows), and then a replay of the rows
-kept. The replay gives the regressions their sums on the new features. Until that is done the old ones go on.
+See `evidence.py` for the features, `heads.py` for the recursion. Long computations are done in small pieces, one per
+row: a fit of the hyperparameters (L-BFGS on the bound of some rows), and then a replay of the rows kept. The replay
+gives the regressions their sums on the new features. Until it is done, the old regressions stay in use.
 """
 
 import math
@@ -22,7 +22,7 @@ from driftgp.members.heads import LARGEST, WAITING, Heads, HeadsState, check_siz
 from driftgp.models.model import Model, Units
 from driftgp.predictions import Prediction
 
-# What is being done beside the recursion.
+# Stages of the work beside the recursion.
 NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS = range(9)
 # Rows in one piece of a sum over the rows of a fit, of its gradient, and of a replay.
 _SUMS_ROWS, _SLOPE_ROWS, _REPLAY_ROWS = 100, 50, 32
@@ -30,13 +30,13 @@ _SUMS_ROWS, _SLOPE_ROWS, _REPLAY_ROWS = 100, 50, 32
 _FIRST_POINTS, _LATER_POINTS = 26, 11
 _FEWEST = 32  # rows before the first fit
 _LONGEST = 4000  # rows from one fit to the next, at most
-# The longest memory gives way to the shortest when that has had a clearly smaller error of late.
+# The shortest memory replaces the longest when its recent error is below `_TAKEOVER` times that of the longest.
 _ERROR_RATE = 0.02  # of the running mean of squared errors
 _TAKEOVER = 0.7
 _APART = 100  # rows from one such change to the next
-# log q is no smaller than this: the sums of some hundred rows have no digits left to tell a smaller one from 0.
+# Least log q: with a smaller q, the sums of some hundred rows have no digits left.
 _LEAST_NOISE = math.log(1e-10)
-_SINCE = 50  # rows for which the new state of affairs has lasted when it is noticed
+_SINCE = 50  # rows since an abrupt change, when it is noticed
 
 
 class AnchoredState(View):
@@ -55,7 +55,7 @@ class AnchoredState(View):
     heads: HeadsState = part(HeadsState)
     squares: np.ndarray = floats(2)  # recent squared error of the first head, and of the last
     stage: int = whole()
-    at: int = whole()  # row of the fit, row of the stream, or head that comes next
+    at: int = whole()  # next row of the fit, row of the stream, or head
     first: int = whole()  # rows of the stream from which those of the fit are taken: the first of them,
     span: int = whole()  # and how many
     fit: DescentState = part(DescentState)
@@ -71,9 +71,9 @@ class AnchoredState(View):
 class Anchored(Model):
     """Regression on M fixed points with one lengthscale per input, at several rates of forgetting.
 
-    It has a voice for each rate. The first and longest memory gives way to the last and shortest after an abrupt
-    change: when the latter's recent squared error is below 0.7 of the former's, it takes over its sums, and
-    hyperparameters are learned from the rows since. Forgetting counts rows with a target, not time.
+    It has a voice for each rate. After an abrupt change the shortest memory takes over the sums of the longest. That
+    happens when its recent squared error is below 0.7 of the longest's. Hyperparameters are then learned from the rows
+    since. Forgetting counts rows with a target, not time.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, size=(300, 2))
@@ -162,7 +162,7 @@ class Anchored(Model):
         descent.check(state.fit)
 
     def _check_work(self, state: AnchoredState) -> None:
-        """Refuse work that is on rows or heads that are not there."""
+        """Refuse work on rows or heads that do not exist."""
         if not (NOTHING <= state.stage <= HEADS and min(state.at, state.span, state.first) >= 0):
             raise ValueError("stage, at, first and span must be counts, and stage at most 8")
         if FACTOR <= state.stage <= FINISH:
@@ -217,7 +217,7 @@ class Anchored(Model):
         elapsed: float,  # noqa: ARG002
         forecast: np.ndarray | None = None,  # noqa: ARG002
     ) -> None:
-        """Learn one sample, and do a piece of the work in hand."""
+        """Learn one sample, and do the next piece of work."""
         if not observed(x, y):
             return
         errors = self._recur(state, x, y)
@@ -234,10 +234,10 @@ class Anchored(Model):
             self._place(state)
 
     def rescale(self, state: AnchoredState, units: Units) -> None:
-        """Rows, points and lengthscales in other units; the regressions say what they said.
+        """Express rows, points and lengthscales in other units; forecasts of the regressions stay the same.
 
-        Work in hand begins again, for its sums are of the old units. Before the first fit hyperparameters are those of
-        any stream in units of its own: they stay, and the rows so far are learned again.
+        Unfinished work begins again, since its sums are in the old units. Before the first fit the hyperparameters are
+        the standard ones for scaled data: they stay, and the rows so far are learned again.
         """
         D = len(units.x_scale)
         kept = (np.arange(self.ring) < state.rows)[:, None]
@@ -269,7 +269,7 @@ class Anchored(Model):
         return self.heads.learn(state.heads, phi, y, float(np.exp(state.theta[-1])), state.rows)
 
     def _learn_again(self, state: AnchoredState) -> None:
-        """Regressions that know nothing but the last few rows."""
+        """New regressions, taught the last few rows."""
         q = evidence.parameters(state.theta).noise
         self.heads.start(state.heads, q, q)
         state.squares[...] = q
@@ -293,7 +293,7 @@ class Anchored(Model):
     # ---- work in pieces ----------------------------------------------------------------------------------------------
 
     def _begin_fit(self, state: AnchoredState) -> None:
-        """Choose recent rows, evenly spread and in no rhythm, and points among them."""
+        """Choose recent rows, evenly spread without a period, and points among them."""
         # rows that are not overwritten before the fit is done
         state.span = min(state.fresh, state.rows, max(self.ring - self.ring // 4, 1))
         state.first = state.rows - state.span
@@ -313,7 +313,7 @@ class Anchored(Model):
         return min(self.sample, state.span)
 
     def _sample(self, state: AnchoredState, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """Some rows of the fit: every row of the span once, a golden section apart, before any comes again."""
+        """Some rows of the fit, in steps of a golden section: every row comes once before any comes again."""
         stride = max(round(0.6180339887498949 * state.span), 1)
         while math.gcd(stride, state.span) > 1:
             stride += 1
@@ -335,7 +335,7 @@ class Anchored(Model):
     def _work(self, state: AnchoredState) -> None:
         """One piece."""
         if FACTOR <= state.stage <= FINISH and state.first < state.rows - self.ring:
-            self._place(state)  # rows of the fit are being overwritten: what it has found must do
+            self._place(state)  # rows of the fit are being overwritten: the best point so far is used
             return
         work = {
             FACTOR: self._factor,
@@ -436,7 +436,7 @@ class Anchored(Model):
         Phi, y = self._next_features(state, state.X[rows % self.ring]), state.y[rows % self.ring]
         for h, rate in enumerate(self.forgetting):
             rates = np.full(len(rows), rate)
-            if h == 0:  # what came before an abrupt change is forgotten as the shortest memory does
+            if h == 0:  # rows before an abrupt change are forgotten at the rate of the shortest memory
                 rates[rows < state.rows - state.fresh] = self.forgetting[-1]
             weights = np.append(np.cumprod(rates[:0:-1])[::-1], 1.0)  # of the rows: those of the rows after them
             state.sums[h] = state.sums[h] * np.prod(rates) + packed((Phi * weights[:, None]).T @ Phi)
@@ -457,7 +457,7 @@ class Anchored(Model):
             self._change(state)
 
     def _change(self, state: AnchoredState) -> None:
-        """Take the new features into use, and learn the rows that came meanwhile."""
+        """Use the new features from here on, and learn the rows that came meanwhile."""
         state.theta[...], state.Z[...], state.N[...] = state.fit.theta, state.next_Z, state.next_N
         state.points = state.next_points
         for h in range(self.voices):

@@ -12,7 +12,7 @@ from driftgp.contract.records import View, floats, number, whole
 PAIRS = 6  # steps that are remembered
 _LONGEST = 1.0  # change of any parameter in one step
 _DECREASE = 1e-4  # share of the expected decrease that is enough
-_SMALLEST = 1e-5  # a decrease below this, as a share of what has been gained or of 1, is the last
+_SMALLEST = 1e-5  # a decrease below this, as a share of the decrease so far or of 1, ends the descent
 _TRIES = 6  # shorter steps in one direction
 
 
@@ -41,7 +41,7 @@ def begin(state: DescentState, theta: np.ndarray, points: int) -> None:
 
 
 def tell(state: DescentState, value: float, gradient: np.ndarray) -> bool:
-    """Take the function at `trial`; whether it is wanted at another point."""
+    """Take the value and gradient at `trial`; return whether another point is needed."""
     sound = bool(np.isfinite(value) and np.isfinite(gradient).all())
     if state.accepted == 0:
         if not sound:
@@ -53,7 +53,7 @@ def tell(state: DescentState, value: float, gradient: np.ndarray) -> bool:
             state.tries += 1
             if state.tries > _TRIES:
                 return False
-            # the lowest point of the parabola through what is known, within reason
+            # the lowest point of the parabola through the known values, within limits
             curve = value - state.value - state.step * slope
             best = -0.5 * slope * state.step**2 / curve if sound and curve > 0.0 else 0.0
             state.step = min(max(best, 0.1 * state.step), 0.5 * state.step)

@@ -5,13 +5,15 @@ A squared exponential with one lengthscale per input, beside a linear part with 
     f(x) = w_0 + Σ_d w_d √v_d x_d + Σ_j w_j φ_j(x),   φ(x) = L⁻¹ k(Z, x),   L Lᵀ = k(Z, Z),   w ~ N(0, I)
 
 is a linear regression on the features Φ = (1, √v x, L⁻¹ k(Z, x)). The collapsed bound (Titsias 2009) of n rows with P
-targets is its evidence less what the points leave out. With A = ΦᵀΦ/q + I and q the variance of the noise, it is
+targets is the evidence of this regression, less a term for the variance that the points leave out. With A = ΦᵀΦ/q + I
+and q the variance of the noise, it is
 
     ½ Σ_p [n log 2πq + log|A| + yᵀy/q − yᵀΦ A⁻¹ Φᵀy/q²] + P/(2q) Σ_i (k(x_i, x_i) − |φ(x_i)|²)
 
-as a negative logarithm. It and its gradient are sums over rows, so they can be computed a few rows at a time: `moments`
-over all rows, then `value`, then `slope` over all rows, then `gradient`. Of the gradient only what depends on distances
-is a sum over rows; the rest follows from A⁻¹ and ΦᵀΦ, for (ΦᵀΦ/q) A⁻¹ = I − A⁻¹. Parameters are logarithms,
+as a negative logarithm. The bound and its gradient are sums over rows, so they can be computed a few rows at a time.
+The order is `moments` over all rows, `value`, `slope` over all rows, `gradient`. Only the part of the gradient that
+depends on distances is a sum over rows. The rest follows from A⁻¹ and ΦᵀΦ, since (ΦᵀΦ/q) A⁻¹ = I − A⁻¹. Parameters are
+logarithms,
 
     θ = (log ℓ (D), log s², log v (D), log q)
 
@@ -53,7 +55,7 @@ def check(theta: np.ndarray) -> None:
 def prior(inputs: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of each logarithm, for D standardised inputs.
 
-    A lengthscale of √D e^½ or so; a linear part of a tenth of the variance in all; noise of a tenth.
+    The lengthscale is near √D e^½. The linear part and the noise have a tenth of the variance each.
     """
     ones = np.ones(inputs)
     mean = np.concatenate([(0.5 * np.log(inputs) + 0.5) * ones, [0.0], np.log(0.1 / inputs) * ones, [np.log(0.1)]])
@@ -68,7 +70,7 @@ def covariance(p: Parameters, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
 
 
 def factor(p: Parameters, Z: np.ndarray) -> np.ndarray | None:
-    """L⁻¹ of k(Z, Z), M×M; None if there is none."""
+    """L⁻¹ of k(Z, Z), M×M; None if the factorisation fails."""
     K = covariance(p, Z, Z)
     K[np.diag_indices(len(Z))] = p.variance * (1.0 + JITTER)
     try:
@@ -85,7 +87,7 @@ def features(p: Parameters, Z: np.ndarray, N: np.ndarray, X: np.ndarray, width: 
 
 
 def inverse(A: np.ndarray) -> tuple[np.ndarray, float] | None:
-    """A⁻¹ of a positive definite matrix and log|A|; None if it is none."""
+    """A⁻¹ of a positive definite matrix and log|A|; None if it is not positive definite."""
     try:
         R = cholesky(A, lower=True)
     except (np.linalg.LinAlgError, ValueError):
@@ -137,7 +139,7 @@ def value(p: Parameters, m: Moments, rows: int) -> Solved | None:
 
 
 class Reach(NamedTuple):
-    """What the bound asks of 1, √v x and k(Z, x) rather than of φ(x): its last M rows are multiplied by L⁻¹."""
+    """Terms of the bound for 1, √v x and k(Z, x) in place of φ(x): the last M rows are multiplied by L⁻¹."""
 
     C: np.ndarray  # A⁻¹ for the first 1 + D features, beside A⁻¹ L⁻¹, and L⁻ᵀ (I − A⁻¹) L⁻¹ below: F×F
     c: np.ndarray  # weights of the first 1 + D, and L⁻ᵀ c: F×P
@@ -155,7 +157,7 @@ def reach(N: np.ndarray, solved: Solved) -> Reach:
 
 
 class Slope(NamedTuple):
-    """Sums over rows that the gradient consists of."""
+    """The sums over rows in the gradient."""
 
     by_lengthscale: np.ndarray  # D
     by_variance: float

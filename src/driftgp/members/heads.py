@@ -6,7 +6,8 @@ variance of the noise over that of a weight, a sample (φ, y) changes
     g = C φ,   s = φᵀ g,   w ← w + g (y − wᵀφ) / (λ + s),   C ← (C − g gᵀ / (λ + s)) / λ
 
 and a new target has mean wᵀφ and variance σ² (1 + s), with σ² the recent mean of (y − wᵀφ)² / (1 + s). Changes of C
-wait until there are B of them and are then carried out together, in one pass through memory. With C₀ as it was before,
+wait until there are B of them, and are then applied together in one pass through memory. With C₀ the matrix before
+these changes,
 
     C = (C₀ − Σ_j γ_j g_j g_jᵀ) / κ,   and a sample adds g = C φ with γ = κ / (λ + s), and then κ ← κ λ
 """
@@ -20,11 +21,11 @@ from driftgp.contract.records import View, floats, number, whole
 
 # Errors over which the noise is averaged.
 _NOISE_MEMORY = 100.0
-# Where nothing excites a direction, forgetting alone makes C grow: it may reach so many times what it was at first.
+# In a direction without data, forgetting makes C grow. This limits C to a multiple of its first value.
 _GROWTH = 1e4
 # A variance stays above zero.
 LEAST = float(np.finfo(float).tiny) ** 0.5
-# No step leaves larger numbers, whatever the stream: products of two of them are finite.
+# Largest number that a step may leave, so that products of two such numbers are finite.
 LARGEST = 1e150
 _LEAST_RATE = 0.5  # of forgetting
 WAITING = 8  # changes of a large C that are carried out together
@@ -64,13 +65,13 @@ def unpacked(triangle: np.ndarray, features: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Heads:
-    """Rates of forgetting λ (H), and what the regressions forget towards.
+    """Rates of forgetting λ (H), and the prior to which the regressions return.
 
     With `leak`, the prior replaces what is forgotten: at each sample one of the features is seen once more with the
-    target 0. Its weight adds up to (1 − λ) q per feature and sample. C then stays below what it was at first in every
-    direction, however long nothing excites it.
+    target 0. Its weight adds up to (1 − λ) q per feature and sample. C then stays below its first value in every
+    direction, even in directions that are long without data.
 
-    With `unit`, a weight has the variance 1 where nothing is known, whatever the noise; without, σ²/q.
+    With `unit`, the prior variance of a weight is 1 for any noise; without, it is σ²/q.
     """
 
     rates: tuple[float, ...]
@@ -78,7 +79,7 @@ class Heads:
     unit: bool = False
 
     def start(self, state: HeadsState, q: float, noise: float) -> None:
-        """Nothing is known: w = 0, C = I/q."""
+        """The prior: w = 0, C = I/q."""
         F = state.w.shape[1]
         state.w[...], state.waiting = 0.0, 0
         for h in range(len(self.rates)):
@@ -98,9 +99,9 @@ class Heads:
     def forecast(self, state: HeadsState, Phi: np.ndarray, q: float) -> np.ndarray:
         """Mean, variance and noise of new targets at features Phi (N×F), by every head: N×H×3×P.
 
-        A head that forgets knows less and less of what was not there for long, such as a holiday. It then counts as
-        knowing nothing, and no less than that: φᵀCφ is at most φᵀφ/q, as at the start, and with weights of unit
-        variance σ² φᵀCφ is at most φᵀφ too. On exact targets q is all but 0, and σ² of late may be far above it.
+        A head that forgets becomes less certain about features that were long absent, such as a holiday. Its
+        uncertainty is limited to that of the start: φᵀCφ is at most φᵀφ/q. With weights of unit variance, σ² φᵀCφ is at
+        most φᵀφ too: on exact targets q is nearly 0, and the recent σ² may be far above it.
         """
         made = np.empty((len(Phi), len(self.rates), 3, state.noise.shape[1]))
         for h in range(len(self.rates)):
@@ -133,7 +134,7 @@ class Heads:
                 self.put(state, h, C)
             g = C @ phi
             s = phi @ g
-            if not (np.isfinite(s) and s >= 0.0):  # rounding has left no covariance: begin again
+            if not (np.isfinite(s) and s >= 0.0):  # rounding has made C indefinite: begin again
                 C = np.eye(F) / q
                 self.put(state, h, C)
                 g = C @ phi
@@ -161,7 +162,7 @@ class Heads:
         """Features (φ_i − u_i φ_0)/a_i for i = 1 … len(u) and a constant φ_0 = 1, and targets in other units.
 
         wᵀφ stays what it was, in the new units: w_0 ← w_0 + Σ u_i w_i, w_i ← a_i w_i, and C ← E C Eᵀ with the same E.
-        In units so much larger that C is beyond what it may grow to, what was known of the features says nothing.
+        If C exceeds its limit in the new units, the regression returns to the prior.
         """
         changed = slice(1, 1 + len(u))
         for h in range(len(self.rates)):
@@ -196,6 +197,6 @@ class Heads:
 
 
 def check_size(name: str, values: np.ndarray) -> None:
-    """Refuse numbers so large that what is computed from them is not finite, and what is no number."""
+    """Refuse NaN, and numbers so large that results computed from them would not be finite."""
     if not np.all(np.abs(values) <= LARGEST):
         raise ValueError(f"{name} must be finite, and at most {LARGEST:g} in size")

@@ -28,8 +28,8 @@ class LaggedState(View):
 class Lagged(Model):
     """y ≈ w_0 + wᵀx + Σ_k a_k y_(k), with y_(k) the k-th last target that was known when the forecast was made.
 
-    It has a voice for each rate of forgetting. With labels that come late, a regression learns from the targets that
-    its forecast had, so it knows what they are worth at that distance. Forgetting counts rows with a target.
+    It has a voice for each rate of forgetting. With late labels, a regression learns from the targets that were known
+    at its forecast, so its weights fit that distance. Forgetting counts rows with a target.
 
     >>> y = np.sin(np.arange(200) / 5.0)
     >>> X = np.zeros((200, 1))
@@ -125,7 +125,7 @@ class Lagged(Model):
         elapsed: float,  # noqa: ARG002
         forecast: np.ndarray | None = None,
     ) -> None:
-        """Learn from what was known at the forecast, then know this target."""
+        """Learn from the targets known at the forecast, then remember this target."""
         if observed(x, y):
             last = state.last if forecast is None else forecast["last"][0]
             phi = np.concatenate([[1.0], x, last.ravel()])
@@ -137,7 +137,7 @@ class Lagged(Model):
             state.known = min(state.known + 1, self.lags)
 
     def rescale(self, state: LaggedState, units: Units) -> None:
-        """The last targets and the weights in other units; what is known before the first row is so in any units."""
+        """Express the last targets and the weights in other units; before the first row nothing has to change."""
         here = (np.arange(self.lags) < state.known)[:, None]
         state.last[...] = np.where(here, units.targets(state.last), 0.0)
         if state.rows == 0:

@@ -1,4 +1,4 @@
-"""The last value, a value that an input brings along, the mean of the last k: what anything better has to beat.
+"""Naive forecasts: the last value, an earlier value given as an input, the mean of the last k values.
 
 Their variance comes from their own errors e in the past, forgotten at rate λ. With n the number of errors that the
 variance v stands for,
@@ -7,11 +7,10 @@ variance v stands for,
     time passes     n ← max(λ^elapsed n, 1)
     an error        n ← n + 1, v ← v + (e² − v)/n
 
-Without any sample the variance is that of the settings. With a few samples it lies between that and their errors, and
-soon it is the λ-weighted mean of the squared errors. After a long pause the earlier errors still count as one error. λ
-= 0.98 by default, a memory of about 50 errors: short enough to follow a change of scale, long enough for a variance
-known to about 20 %. All of the variance is given as noise, since nothing is said of a latent function. Cost per sample:
-O(1), or O(k) for the mean.
+Before the first sample the variance is that of the settings. With more samples it becomes the λ-weighted mean of the
+squared errors. After a long pause the earlier errors still count as one error. λ is 0.98 by default, a memory of about
+50 errors: short enough to follow a change of scale, and long enough to know the variance to about 20 %. All of the
+variance counts as noise, since there is no latent function. Cost per sample: O(1), or O(k) for the mean.
 """
 
 from dataclasses import dataclass
@@ -27,14 +26,14 @@ from driftgp.predictions import Prediction
 
 # Targets that never change leave no error: a variance has to stay above zero.
 _LEAST = float(np.finfo(float).tiny) ** 0.5
-# Until there are so many errors, each of them counts in full, however large it is.
+# The first errors, this many, count in full even if they are large.
 _FIRST = 10.0
 # A value, and an error, count as no larger than this: their sums and squares stay finite.
 _FARTHEST, _LARGEST = 1e300, 1e150
 
 
 class NaiveState(View):
-    """The last values, and what the errors were like."""
+    """The last values, and the variance of the errors."""
 
     values: np.ndarray = floats("k", "P")
     cursor: int = whole()  # where the next value goes
@@ -50,7 +49,7 @@ class NaiveState(View):
 
 @dataclass(frozen=True, kw_only=True)
 class Naive(Model):
-    """What the two have in common."""
+    """The common base of both."""
 
     noise: float = 1.0
     forgetting: float = 0.98
@@ -111,7 +110,7 @@ class Naive(Model):
     def learn(
         self, state: NaiveState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
-        """Compare what was forecast with what came."""
+        """Compare the forecast with the target."""
         said = self._value(state, x[None])[0] if forecast is None else forecast["mean"][0]
         errors = max(self.forgetting**elapsed * state.errors, 1.0)
         if np.isfinite(y).all():
@@ -144,7 +143,7 @@ class Naive(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class Persistence(Naive):
-    """The next value is the last one or, with `column`, what that column of the input says.
+    """The next value is the last one or, with `column`, the value in that column of the input.
 
     >>> model = Persistence()
     >>> state = model.init(np.zeros((3, 1)), np.array([1.0, 2.0, 5.0]))
@@ -154,8 +153,8 @@ class Persistence(Naive):
     Args:
         noise: variance before there are errors.
         forgetting: λ of the errors, the factor by which their weight shrinks in one unit of time.
-        column: index of an input that holds an earlier value of the target, such as that of the same hour of the
-            previous day, or one such index per output; None for the last value of the target.
+        column: index of an input with an earlier value of the target, such as the value a day before; or one index per
+            output. None for the last value of the target.
     """
 
     column: Any = None  # a tuple of indices, or None

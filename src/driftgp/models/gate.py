@@ -1,8 +1,8 @@
 """The one gate for states from outside: a checkpoint, a fleet's bytes, a state store, a pickle, a user's own record.
 
 A state that is accepted has the layout of the model's records, and numbers that a step could have left. So no engine
-ever sees a count or a cursor that points beyond an array. The fields that follow from the others do follow from them:
-no factor is of other points.
+ever sees a count or a cursor that points beyond an array. Derived fields agree with the fields from which they follow,
+so no factor belongs to other points.
 """
 
 from typing import Any
@@ -14,23 +14,23 @@ from driftgp.contract.protocol import Contract, Layout
 from driftgp.contract.records import Entry, entries
 from driftgp.engine import Engine, engine
 
-# A record from outside may not be larger than this, in bytes, whatever its settings say.
+# Largest record from outside, in bytes.
 _LARGEST = 1 << 30
-# Rows of the warm-up that a state has behind it: nobody knows, and it was enough.
+# Rows of the warm-up that a state from outside has had: unknown, and taken as enough.
 _ROWS = 1 << 30
-# Counters may go on from here for ever, and never overflow.
+# Largest counter in a state from outside, so that counters never overflow.
 _MOST = 1 << 62
-# Share of a field's largest number by which rounding, sample after sample, may have moved it from what follows.
+# Largest deviation of a derived field by rounding, as a share of its largest number.
 _ROUNDING = 1e-3
 
-# Fields of a forecast that may be infinite: a bound that is none, and the spread where nothing is known.
+# Fields of a forecast that may be infinite: an absent bound, and the spread before the first target.
 _INFINITE = ("low", "high", "variance", "noise", "stretch")
 
 
 def admitted(model: Contract, layout: Layout, record: np.ndarray) -> np.ndarray:
     """Return a record (of shape ()) from outside if it can be a state of this model, or refuse it.
 
-    Where fields that follow from the others do not, the record that is returned is a copy in which they do.
+    If derived fields do not agree with the others, the result is a copy in which they do.
 
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8)
@@ -70,7 +70,7 @@ def check(model: Contract, record: np.ndarray) -> None:
 
 
 def try_out(at_work: Engine, record: np.ndarray, layout: Layout) -> None:
-    """Refuse a state whose forecasts, at two plain inputs, are none: what it holds is out of all proportion."""
+    """Refuse a state whose forecasts at two plain inputs are not finite."""
     if at_work.kind == "scan":  # of a rival in JAX, which would compile a program for it
         return
     try:
@@ -128,7 +128,7 @@ def _numbers(record: np.ndarray, field: Entry, kind: type) -> np.ndarray:
 
 
 def record_dtype(model: Contract, layout: Layout) -> np.dtype:
-    """Layout of this model's records, or a refusal if there can be no such record."""
+    """Layout of this model's records; refuses a layout that is impossible."""
     if layout.gaps != model.fills_gaps:
         raise ValueError(
             f"layout is not one of {type(model).__name__}: one of them takes missing inputs and the other does not"
@@ -148,7 +148,7 @@ def record_dtype(model: Contract, layout: Layout) -> np.dtype:
 
 
 def believe(kind: str, model: Contract, layout: Layout, length: int) -> None:
-    """Refuse a model from a file, if its states are far larger than the file."""
+    """Refuse a model from a file if its states would be far larger than the file."""
     try:
         affordable("a state", _size(record_dtype(model, layout)), length)
     except ValueError as error:

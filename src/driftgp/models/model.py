@@ -116,7 +116,7 @@ class State:
 
     @classmethod
     def own(cls, model: Model, layout: Layout, record: np.ndarray) -> Self:
-        """A state of the library's own making: the record is taken as it is."""
+        """A state from the library itself: the record is taken unchecked."""
         state = cls.__new__(cls)
         state.model, state.layout, state.record, state.view = model, layout, record, model.view(record)
         return state
@@ -131,7 +131,7 @@ class State:
         return engine(self.model, self.layout.inputs, self.layout.columns)
 
     def of(self, model: Model) -> "State":
-        """The same numbers in the hands of a model, which may be another one with the same layout of records."""
+        """The same numbers as a state of this model, which needs the same layout of records."""
         if model is self.model:
             return self
         if self.record.dtype != model.record_dtype(self.layout.inputs, self.layout.columns):
@@ -142,7 +142,7 @@ class State:
         return State.own(model, self.layout, self.record)
 
     def copy(self) -> "State":
-        """A state of its own with the same numbers."""
+        """A copy with the same numbers."""
         words = self.record.reshape(1).view(np.uint64).copy()  # NumPy takes forty times as long over nested records
         return State.own(self.model, self.layout, words.view(self.record.dtype).reshape(()))
 
@@ -170,7 +170,7 @@ def _restored(model: Model, layout: Layout, data: bytes) -> State:
 
 # ---- a word on units -------------------------------------------------------------------------------------------------
 
-# A column is far from unit scale if it is so large (root mean square), or varies so little.
+# A column is far from unit scale if its root mean square is above the first number, or its spread below the second.
 _LARGE, _SMALL, _ENOUGH = 20.0, 0.01, 20
 
 

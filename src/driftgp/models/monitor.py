@@ -9,14 +9,14 @@ from driftgp.base import checks
 from driftgp.contract.records import View, floats, number, whole
 from driftgp.predictions import Prediction
 
-# A score is taken to be at most so many nats below that of the forecast's mean: one wild target is one bad score.
+# A score counts as at most this many nats below that of the forecast's mean, so that one wild target is one bad score.
 _WORST = 20.0
-# A residual counts as at most so many standard deviations.
+# A residual counts as at most this many standard deviations.
 _FARTHEST = 1e6
 
 
 class MonitorState(View):
-    """What the scores have been like."""
+    """Running means of the scores."""
 
     scored: int = whole()  # how many predictions
     residual: np.ndarray = floats("P")  # the last (y − mean) / std
@@ -34,7 +34,7 @@ class Monitor:
 
     With e = (y − mean)/std and running means of memory 1/(1 − γ), a model that is right has mean 0, square 1 and no
     autocorrelation. A log score counts as no lower than 20 nats below that of the forecast's own mean, so that a single
-    outlier does not hide all others. That something has changed is for `driftgp.alarms` to say.
+    outlier does not hide all others. To find changes, use `driftgp.alarms`.
 
     >>> from driftgp.predictions import Gaussian
     >>> monitor = Monitor()

@@ -1,6 +1,6 @@
-"""How far a forecast may go: no farther than the targets that still count give reason to.
+"""How far forecasts may go from the targets that still count.
 
-The least and the largest recent target are kept, and with each target y both ends return a little to where y is,
+The least and the largest recent target are kept. With each target y both ends move a little towards y,
 
     low ← min(y, low + (y − low)/4000),   high ← max(y, high − (high − y)/4000)
 
@@ -8,19 +8,19 @@ so that an extreme counts for some thousand rows. With the length ℓ = high −
 
     [low − ℓ, high + ℓ]
 
-and a standard deviation up to ℓ: targets that spread as far as that would have shown it. A new target counts at once.
-So forecasts can follow a jump that has been seen, and a trend whose next step is shorter than its whole way so far.
-Until ten targets have come everything is plausible. While they are all the same, a voice of a bank is not limited,
-since there is no scale to judge it by. A forecast is then plausible within 10⁻³ of that value (10⁻¹² of 0).
+and a standard deviation up to ℓ: targets with a larger spread would have a longer range. A new target counts at once.
+So forecasts can follow a jump after its first target, and a trend whose next step is shorter than its whole way so far.
+Before the tenth target every forecast is plausible. While all targets are the same, a voice of a bank is not limited,
+since there is no scale. A forecast is then plausible within 10⁻³ of that value (10⁻¹² of 0).
 
 A target can be absurd: a fill value of 10³⁷ among temperatures. Of n targets with the median m and the upper quartile q
 of their distances from it, y is far out at
 
     d = |y − m| / max(q, |m| · max(1/100, 1/(n − 1)²))
 
-and absurd if d > 100, unless as many targets running as `confirming` says are so on the same side. Of targets that come
-one by one, d is the distance from their range in lengths of it. Among targets that are all 0, which have no unit, only
-what is beyond 10¹⁶ is absurd.
+and absurd if d > 100, unless `confirming` successive targets are that far out on the same side. For targets that come
+one by one, d is the distance from the range, divided by its length. Among targets that are all 0, and so have no unit,
+only a target beyond 10¹⁶ is absurd.
 """
 
 from typing import Any, NamedTuple
@@ -30,21 +30,21 @@ import numpy as np
 from driftgp.contract.protocol import LARGEST, Units
 from driftgp.contract.records import View, floats, wholes
 
-# Targets after which the distance of an end from them has shrunk to 1/e.
+# Targets after which the distance of an end from the targets has shrunk to 1/e.
 _MEMORY = 4000.0
-# Until so many targets have come nobody knows how far they go.
+# Before this number of targets, their range is unknown.
 _FIRST = 10
-# No target is farther out: the square of the length is a number.
+# Largest target, so that the square of the length is finite.
 _FARTHEST = LARGEST**2
-# A range that is shorter is none: the square of its length would be 0.
+# Shortest range: the square of a shorter one would be 0.
 _SHORTEST = 1e-76
-# Where all targets are the same, their range is taken to be this share of them long, and no less than that.
+# If all targets are the same, the length of their range: this share of them, and at least the second number.
 _SHARE, _LEAST = 1e-3, 1e-12
-# A target is absurd from so many times the spread of the others on; once their errors are known, from so many on.
+# Distance from which a target is absurd, in spreads of the others; and the same once their errors are known.
 _ABSURD, _NONSENSE = 100.0, 1e6
-# Among targets that are all 0 one is absurd from here on, where a number has no digit for ones any more.
+# Among targets that are all 0, a target is absurd from here on, where floats no longer resolve ones.
 _NO_ONES = 1e16
-# Standard deviation of a next target after 0, 1, … of them, in their sizes or ranges: see `least_std`.
+# Standard deviation of the next target after 0, 1, … targets, in units of their size or range: see `least_std`.
 _OF_RANGE = np.array([np.inf, 6.48, 5.61, 1.50, 0.882, 0.667, 0.559, 0.494, 0.450, 0.418, 0.0])
 FEW = len(_OF_RANGE) - 2
 # A level has no smaller spread than this share of it. Of a few targets nobody knows: see `_least_spread`.
@@ -60,21 +60,21 @@ class Span(View):
 
 
 class Limits(NamedTuple):
-    """Where the mean of a plausible forecast lies, and how large its standard deviation is at most, P each."""
+    """Limits of the mean of a plausible forecast, and of its standard deviation, P each."""
 
     low: np.ndarray
     high: np.ndarray
     std: np.ndarray
 
     def wild(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-        """Whether forecasts (…×P) are not plausible; one that is no number is not."""
+        """Whether forecasts (…×P) are not plausible; NaN is not plausible."""
         with np.errstate(invalid="ignore", over="ignore"):
             near = (mean >= self.low) & (mean <= self.high) & (variance <= self.std**2)
         return ~near
 
 
 def count(span: Span, y: np.ndarray) -> None:
-    """Widen the range by a target (P), and let the rest of it return; NaN changes nothing.
+    """Widen the range by a target (P), and move its ends towards the target; NaN changes nothing.
 
     >>> span = Span.empty(P=1)
     >>> for y in (0.0, 4.0, 2.0):
@@ -93,7 +93,7 @@ def count(span: Span, y: np.ndarray) -> None:
 
 
 def confirming(distance: np.ndarray) -> np.ndarray:
-    """How many targets running have to be so far out to be believed: two, and one for each three orders of magnitude.
+    """Number of successive targets this far out that are believed: two, and one per three orders of magnitude.
 
     >>> confirming(np.array([200.0, 1e6, 1e9, 1e36])).tolist()
     [2.0, 2.0, 3.0, 12.0]
@@ -103,7 +103,7 @@ def confirming(distance: np.ndarray) -> np.ndarray:
 
 
 def absurd(y: np.ndarray) -> np.ndarray:
-    """Which targets of a batch (N, or N×P), in the order in which they came, are not to be believed.
+    """Which targets of a batch (N, or N×P), in their order, are not believed.
 
     >>> y = np.array([20.0, 21.0, 9.97e36, 19.0, 21.5])
     >>> absurd(y).tolist()
@@ -117,7 +117,7 @@ def absurd(y: np.ndarray) -> np.ndarray:
 
 
 def _absurd(y: np.ndarray) -> np.ndarray:
-    """Which of N targets are not to be believed, N."""
+    """Which of N targets are not believed, N."""
     n = len(y)
     if n < 2:
         return np.zeros(n, bool)
@@ -140,7 +140,7 @@ def _least_spread(count: Any) -> Any:
 
 
 def far(span: Span, y: np.ndarray, *, first: bool) -> np.ndarray:
-    """How far out the targets (P) lie, in lengths of the range, where that is absurd; 0 where it is not.
+    """Distance of absurd targets (P) from the range, in its lengths; 0 for other targets.
 
     Args:
         span: the range of the targets before.
@@ -176,14 +176,15 @@ def limits(span: Span) -> Limits:
 
 
 def least_std(span: Span) -> np.ndarray:
-    """How large the standard deviation of a next target is at least, after the first ones: ∞ before the first, P.
+    """Least standard deviation of the next target after a few targets, P; ∞ before the first.
 
-    Of n normal targets with a range ℓ it is such that ±1.96 of it is the 95 % interval of a next one by Student's t,
+    For n normal targets with a range ℓ, ±1.96 times this value is the 95 % interval of the next target by Student's t,
 
         t₀.₉₇₅(n − 1) √(1 + 1/n) · ℓ/d(n) / 1.96
 
-    with d(n) the expected range of n standard normal numbers. One target has a size and no range; if targets come from
-    around 0, the next one is within 12.7 of its sizes in 95 % of all cases. From the tenth on the model speaks.
+    with d(n) the expected range of n standard normal numbers. A single target has a size and no range. If targets
+    scatter around 0, the next one is within 12.7 times its size in 95 % of all cases. From the tenth target on, the
+    model's own standard deviation counts.
 
     >>> span = Span.empty(P=1)
     >>> for y in (2.0, 3.0, 2.5):
@@ -198,7 +199,7 @@ def least_std(span: Span) -> np.ndarray:
 
 
 def around(span: Span) -> tuple[np.ndarray, np.ndarray]:
-    """The middle of the range, and how far from it a plausible mean is at most, P each; infinite where nobody knows.
+    """The middle of the range, and the largest distance of a plausible mean from it, P each; infinite while unknown.
 
     >>> span = Span.empty(P=1)
     >>> for y in 10 * [4.0]:
@@ -218,7 +219,7 @@ def rescale(span: Span, units: Units) -> None:
 
 
 def check(span: Span) -> None:
-    """Refuse a range that no targets could have left."""
+    """Refuse a range that is impossible."""
     if not np.all(np.abs([span.low, span.high]) <= _FARTHEST):
         raise ValueError(f"low and high must be finite, and at most {_FARTHEST:g} in size")
     if (span.low > span.high).any() or (span.count < 0).any():

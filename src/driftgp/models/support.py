@@ -14,19 +14,20 @@ from driftgp.base import checks
 _FEWEST = 50
 # Share of the rows that have to be exactly 0, where zeros are the evidence.
 _ZEROS = 0.01
-# Whole numbers as large as this are hardly degrees: smaller ones have to be skewed as counts are.
+# Whole numbers as large as this are probably counts. Smaller ones may be degrees, so they also have to be skewed.
 _LARGE, _SKEWED = 200.0, 0.5
 # A gamma law whose mean is two standard deviations has this skewness.
 _POSITIVE_SKEW = 1.0
 # Offset of roots, as a share of the mean, and of a count.
 _ROOT_OFFSET, _ANSCOMBE = 0.15, 0.375
-# Rows of a stretch in which an input is compared with the targets before, how many of them have to tell whether it is
-# one, and the share of these that have to agree. Where fewer values than this are targets at all, it is none.
+# To find inputs that are earlier targets: rows of a stretch, rows in it that must be informative, and the share of
+# these that must agree. An input of whose values a smaller share than the last number occurs among the targets is not
+# one.
 _STRETCH, _FEWEST_ALIKE, _ALIKE, _KNOWN = 50, 20, 0.75, 0.1
 
 
 class Support(NamedTuple):
-    """Bounds of each output, None where there is none, and how far a law is to reach beyond them."""
+    """Bounds of each output (None without one), and how far the law reaches beyond them."""
 
     low: tuple[float | None, ...]  # P
     high: tuple[float | None, ...]  # P
@@ -53,10 +54,9 @@ def support(y: Any) -> Support:
     - all are positive, the mean is less than two standard deviations, and the skewness is above 1. A symmetric law of
       this spread would reach below 0 (concentrations, durations).
 
-    Both bounds, 0 and 1 or 0 and 100, are there if no value lies outside and either end was met at least twice.
-
-    Where a bound was met, the slack is half the smallest difference between two values, at most half a standard
-    deviation: values that are rounded to a bound stand for some beyond it.
+    Both bounds, 0 and 1 or 0 and 100, are taken if no value lies outside and either end occurs at least twice. If a
+    value lies at a bound, the slack is half the smallest difference between two values, and at most half a standard
+    deviation: a value rounded to the bound may have been beyond it.
 
     >>> rng = np.random.default_rng(0)
     >>> support(rng.poisson(2.0, 200))
@@ -89,9 +89,9 @@ def root_offset(values: np.ndarray) -> float:
 def lagged(X: np.ndarray, y: np.ndarray) -> tuple[tuple[int, int], ...]:
     """Inputs of X (N×D) that are targets y (N×P) of some rows before, with the output that they are of.
 
-    In stretches of 50 rows, from the first that reaches far enough back, three in four values must be the targets of
-    as many rows before. How many rows that is may differ from stretch to stretch, since rows may be missing. Where both
-    are the most common target, as 0 and 0, it says nothing.
+    In each stretch of 50 rows, three in four values must equal the target k rows before. k may differ between
+    stretches, since rows may be missing. A pair in which both are the most common target, such as 0 and 0, does not
+    count.
 
     >>> y = np.random.default_rng(0).poisson(3.0, 200).astype(float)
     >>> lagged(np.column_stack([np.arange(195), y[2:-3]]), y[5:, None])
@@ -140,7 +140,7 @@ def _column(values: np.ndarray) -> tuple[float | None, float | None, float]:
 
 
 def _zeros_pile_up(values: np.ndarray) -> bool:
-    """Whether 0 is a value of its own, and not one that a law passes through on its way below."""
+    """Whether 0 is far more common than the values near it."""
     zeros = np.sum(values == 0.0)
     nearby = max(0.1 * values.std(), _smallest_gap(values))
     return bool(zeros >= max(2.0, _ZEROS * len(values)) and zeros > np.sum((values > 0.0) & (values <= nearby)))

@@ -64,7 +64,7 @@ def tracking(
     truth: Mapping[str, float] | None = None,
     events: Mapping[float, str] | None = None,
 ) -> Figure:
-    """Draw a stream as a model followed it: predictions, inducing inputs and hyperparameters, on one time axis.
+    """Draw a stream and a model's predictions, inducing inputs and hyperparameters on one time axis.
 
     Args:
         times: time of every sample, N.
@@ -167,7 +167,7 @@ def beside(
 
     Args:
         times: time of every row, N.
-        y: target of every row, NaN where there is none.
+        y: target of every row, NaN where it is missing.
         mean: the model's predictions.
         interval: lower and upper end of its 95 % interval.
         others: predictions of other methods by their names.
@@ -233,7 +233,7 @@ def _moving_mean(values: Floats, window: int) -> Floats:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure to a file, in the format that its ending names; nobody ever finds half a picture there."""
+    """Write a figure to a file in one step, in the format of its ending."""
     picture = io.BytesIO()
     figure.savefig(picture, dpi=110, format=path.suffix.lstrip("."))
     write_atomically(path, picture.getvalue())

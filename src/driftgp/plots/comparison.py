@@ -30,7 +30,7 @@ def backtest_figure(found: Backtest, at: Sequence[Any] | NDArray[Any] | None = N
     Args:
         found: the comparison.
         at: where the scored rows are on the axis; their numbers by default.
-        target: name of what was predicted.
+        target: name of the target.
     """
     with needs("drawing", extra="cli"):
         import matplotlib as mpl

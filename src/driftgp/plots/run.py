@@ -1,4 +1,4 @@
-"""The picture of a run: its last stretch, and how error and coverage went; of several series, the worst ones first."""
+"""The picture of a run: its last stretch, and error and coverage over time; of several series the worst ones first."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def worst_first(predictions: Predictions, keys: Sequence[str]) -> list[str]:
 
 
 def rolling(values: Floats, window: int) -> Floats:
-    """Mean of the last `window` values that are there, NaN until there are as many.
+    """Mean of the last `window` values that are not missing; NaN before there are `window` of them.
 
     >>> rolling(np.array([1.0, np.nan, 3.0, 5.0]), 2).tolist()
     [nan, nan, 2.0, 4.0]
@@ -245,7 +245,7 @@ def _coverage(axes: Axes, shown: Predictions, window: int, level: float) -> None
 
 
 def health_figure(facts: Mapping[str, Any], targets: Sequence[float], name: str) -> Figure:
-    """Draw what `describe` says of a series: what is usual in green, what calls for a look in red."""
+    """Draw the report of `describe` on a series: usual values in green, suspicious ones in red."""
     with needs("drawing", extra="cli"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -298,7 +298,7 @@ def importance_figure(at: NDArray[Any], shares: Floats, names: Sequence[str], ta
         at: times or row numbers, T.
         shares: importance of each input at each of them, T×D (see `driftgp.importance`).
         names: of the inputs, D.
-        target: name of what was predicted.
+        target: name of the target.
     """
     with needs("drawing", extra="cli"):
         import matplotlib as mpl

@@ -1,8 +1,8 @@
-"""Lags and calendar, where nobody named them: chosen by how far apart rows are, and by how alike targets are.
+"""Lags and calendar, if not given: chosen by the time between rows and the correlation of targets.
 
-lags        the last three targets; and the one a season before, where targets so far apart are alike: a day, a week or
-            a year of months by the clock, or the period that the first rows show, where there are no dates
-calendar    the day for rows up to half a day apart, the week for rows up to a day apart, the year for weeks and months
+lags        the last three targets, and the target a season before if targets at this distance are correlated. A season
+is a day, a week or a year of months by the clock; without dates it is the period of the first rows calendar    the day
+for rows up to half a day apart, the week for rows up to a day apart, the year for weeks and months
 """
 
 import math
@@ -16,14 +16,14 @@ from driftgp.base.season import DAY, usual_step
 from driftgp.stream.naive import find_seasons
 
 NEAR = 3  # last targets
-_SURE = 2.0  # standard errors that a correlation must differ from 0 by
-_CLEAR = 0.3  # correlation of changes a period apart, where nothing but the rows says that there is one
+_SURE = 2.0  # least correlation, in standard errors
+_CLEAR = 0.3  # least correlation of changes a period apart, for rows without dates
 _SHORTEST, _LONGEST = 4, 400  # rows of such a period
 _ENOUGH = 30  # pairs of rows for a correlation
 
 
 class Chosen(NamedTuple):
-    """What was chosen."""
+    """The chosen lags and calendar."""
 
     lags: tuple[int, ...]
     calendar: tuple[str, ...]
@@ -32,7 +32,7 @@ class Chosen(NamedTuple):
 def choose(
     y: np.ndarray, at: np.ndarray, keys: Sequence[str] = (), *, dated: bool, days: bool = False, horizon: int = 1
 ) -> Chosen:
-    """Lags and calendar for rows that begin so.
+    """Lags and calendar for a series with these first rows.
 
     Args:
         y: targets of the first rows, N.
@@ -79,7 +79,7 @@ def _alike(y: np.ndarray, rows: int) -> bool:
 
 
 def _period(y: np.ndarray, horizon: int) -> list[int]:
-    """Rows of the period that changes from row to row show, if they show one."""
+    """Length in rows of the period in the changes from row to row; none if there is no clear period."""
     changes = np.diff(y)
     best, found = _CLEAR, 0
     for rows in range(max(_SHORTEST, horizon), min(_LONGEST, len(changes) - _ENOUGH)):

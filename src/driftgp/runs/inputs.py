@@ -1,4 +1,4 @@
-"""All rows of a table as the inputs and targets of one series: what a stream would give its model, at once."""
+"""All rows of a table as inputs and targets of one series, as a stream gives them to its model."""
 
 from typing import NamedTuple
 
@@ -102,7 +102,7 @@ def _whole(run: Run, most: int | None) -> Block:
 
 
 def matrix(streams: Streams, block: Block) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """Names of the inputs of all rows, the inputs N×D, and the targets N, with every category that there is."""
+    """Names of the inputs, the inputs N×D, and the targets N of all rows, with every category."""
     read = streams.of_table(block.table, learn=True)
     y = streams.targets(read, None)
     names, X = streams.inputs(read, y)
@@ -110,7 +110,7 @@ def matrix(streams: Streams, block: Block) -> tuple[tuple[str, ...], np.ndarray,
 
 
 def _remarks(run: Run, block: Block, *, inputs: bool = True) -> tuple[str, ...]:
-    """How a file was read, which columns were left out, which give the target away, and what is odd about the rows."""
+    """Remarks on how a file was read, on columns left out, on leaks, and on odd rows."""
     from driftgp.runs.warnings import warnings_of
 
     table, watched = block.table, run.facts.watched

@@ -1,4 +1,4 @@
-"""Columns that explain the target too well to be honest: those that are known only together with it.
+"""Columns that explain the target too well: probably they are known only together with it.
 
 In the bike-sharing file `casual` and `registered` add up to `cnt`. Whoever predicts from them predicts nothing.
 """
@@ -49,7 +49,7 @@ def _found(X: np.ndarray, y: np.ndarray, moves: float) -> tuple[int, ...]:
     if not np.isfinite(Z).all() or not _error(Z, y) <= TOO_GOOD * moves:
         return ()
     weight = np.abs(np.linalg.lstsq(Z, y)[0])
-    for c in np.argsort(weight).tolist():  # without it, do the others still explain the target?
+    for c in np.argsort(weight).tolist():  # do the others explain the target without it?
         others = [other for other in kept if other != c]
         if others and _error(Z[:, others], y) <= TOO_GOOD * moves:
             kept = others

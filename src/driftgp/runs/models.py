@@ -1,4 +1,4 @@
-"""Models by name, in their wrappers, and how a series begins with one."""
+"""Models by name, in their wrappers, and the start of a series with one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from driftgp.wrappers import Calibrated, Gaps, Standardize
 
 HYBRID = 10  # samples from one gradient step of the hybrid to the next
 NOISE = 0.1  # of a target with variance 1, to start with
-PRIOR = 3.0  # standard deviation of the log parameters: a long quiet stretch must not carry them away
-UNITS = 10  # windows until a sample hardly counts for the units in which the model sees the stream
+PRIOR = 3.0  # prior standard deviation of the log parameters, so that a long quiet stretch does not carry them away
+UNITS = 10  # windows after which a sample hardly counts for the units of the model
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ByName:
             model = Standardize(model, adapt=0.1 ** (1.0 / (UNITS * named.window)))
         if not settings.calibrate:
             return model
-        # forecasts h rows ahead are wrong h at a time: a tracker of the spread would take one error for h, and waver
+        # errors of forecasts h rows ahead come h at a time: a tracker of the spread would count one error h times
         return Calibrated(model) if settings.horizon == 1 else Calibrated(model, gains=(0.0,))
 
 

@@ -1,4 +1,4 @@
-"""What is odd about the rows of a table: repeated times, values far from all before, forecasts far from all targets."""
+"""Odd rows of a table: repeated times, values far from all earlier ones, forecasts far from all targets."""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-_FIRST = 300  # rows until it is known what is usual
-_FAR = 3.0  # times the range so far, beyond it: a value that wild is a mistake, or news
+_FIRST = 300  # rows after which the usual range is known
+_FAR = 3.0  # a wild value lies this many times the range so far beyond it
 _OFFSETS = 9  # offsets from UTC that are kept
 KINDS = ("late", "repeated", "wild", "wild_forecast")
 
@@ -30,7 +30,7 @@ class Finding:
 
 
 class Oddities:
-    """Findings by kind, and what they are found by: the range of each column so far, and the last time of each series.
+    """Findings by kind, with the range of each column so far and the last time of each series.
 
     Args:
         columns: names of the columns that hold numbers, and of the target at the end.
@@ -54,12 +54,12 @@ class Oddities:
         offsets: np.ndarray,
         values: np.ndarray,
     ) -> np.ndarray:
-        """Take in rows with their times and the values of their columns, N×C; which of them have a wild value."""
+        """Take in rows with times and values of their columns, N×C; return which of them have a wild value."""
         self._see_times(lines, keys, at, times)
         for offset in np.unique(offsets[~np.isnan(offsets)]).tolist():
             if offset not in self.offsets and len(self.offsets) < _OFFSETS:
                 self.offsets.append(offset)
-        with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest there are
+        with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest float
             return self._wild(lines, values)
 
     def _see_times(self, lines: np.ndarray, keys: Sequence[Any], at: np.ndarray, times: Sequence[str]) -> None:
@@ -96,7 +96,7 @@ class Oddities:
             self.found["late"].add(int(lines[i]))
 
     def never_there(self) -> list[str]:
-        """Columns that never had a value, but for the target."""
+        """Columns without any value, except the target."""
         return [name for name, low in zip(self.columns[:-1], self.low.tolist(), strict=False) if math.isnan(low)]
 
     # ---- files -------------------------------------------------------------------------------------------------------

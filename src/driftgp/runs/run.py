@@ -1,4 +1,4 @@
-"""The run: rows of a table in, answers out, and all that it knows in one file.
+"""The run: rows of a table in, answers out, and everything it knows in one file.
 
 The rows go to an `Online`, or to a `Fleet` where there are keys, in blocks. The file holds their states, the settings,
 the way the table is written, the rows read so far (number and digest), the length of the output, and the monitor.
@@ -32,28 +32,28 @@ from driftgp.tables.rows import Complain, Rows
 from driftgp.tables.written import Written, find_written
 
 KIND = "run"
-PEEK = 1000  # rows of a file by which it is known how it is written; of a live stream the first one
+PEEK = 1000  # rows of a file that show its format; of a live stream only the first row
 BLOCK = 1 << 14  # rows read, and answered, at a time
-EACH, MOST = 128, 1 << 17  # rows of each series that a block should have, and of all of them at most
+EACH, MOST = 128, 1 << 17  # rows of each series in a block, and largest number of all rows in it
 _UNITS = {"seconds": 1.0, "milliseconds": 1e3}
 _WRONG = (KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 
 class Facts(NamedTuple):
-    """What the first rows have shown, and what followed from it; kept for as long as the run goes on."""
+    """Facts found from the first rows, which stay the same for the whole run."""
 
     written: Written
     chosen: Chosen
-    forgetting: float | None = None  # of a model by name: what its half-life gives
-    watched: tuple[str, ...] = ()  # columns that hold numbers, or nothing yet
+    forgetting: float | None = None  # λ from the half-life of a model by name
+    watched: tuple[str, ...] = ()  # columns that hold numbers, or no value yet
     leaks: tuple[str, ...] = ()  # columns known with the row that give the target away
-    keys: tuple[str, ...] = ()  # columns that may be the key, where several rows have one time
+    keys: tuple[str, ...] = ()  # columns that may be the key, if several rows have one time
     sorted: int = 0  # rows that were older than the row before them, and for which the file was sorted
     live: bool = False  # whether rows came one by one, so that the first one alone was seen before the choices
 
 
 class Answers(NamedTuple):
-    """What a run says of rows, N of them."""
+    """The answers of a run for N rows."""
 
     lines: np.ndarray
     times: Sequence[str]
@@ -70,7 +70,7 @@ class Answers(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What the file of a run holds."""
+    """The contents of the file of a run."""
 
     settings: Settings
     facts: Facts
@@ -113,11 +113,11 @@ class Run:
 
         Args:
             settings: those of the run; of a resumed one, the same as before.
-            rows: all rows, also those read before the file was written; of a live stream, the rows since then.
+            rows: all rows, including those of an earlier run; for a live stream, the new rows.
             saved: what the file holds.
             live: answer the rows that are there at once.
             frozen: predict by what was saved, and learn nothing.
-            growing: more rows are expected, so that rows are taken in the order in which they stand.
+            growing: more rows are expected, so rows are taken in the order of the file.
             monitored: keep scores, and answer; without, rows are only learned from.
             block: rows that are answered at a time, at most; None for many.
             complain: called with a line about each malformed row that is left out.
@@ -127,8 +127,8 @@ class Run:
         self._source = rows
         rows.complain = (complain or (lambda _: None)) if settings.malformed == "skip" else None
         self._sorted: Block | None = None
-        self._expected = 0  # series, as far as a first look at the file has shown
-        self.remarks: list[str] = []  # what the stream and the first rows have to say to the user
+        self._expected = 0  # number of series, from a first look at the file
+        self.remarks: list[str] = []  # warnings of the stream, and of the first rows
         if saved is None:
             self.facts = self._found(rows, finite=not (live or growing))
             self.stream = _stream(settings, self.facts)
@@ -211,7 +211,7 @@ class Run:
                 raise ValueError(f"half-life {text!r} has no unit, and times are dates: give it one, such as 7d")
             step = usual_step(at) if written.time else 1.0
         elif not written.dated:
-            raise ValueError(f"half-life {text!r} needs a column of dates, and there is none: name one with --time")
+            raise ValueError(f"half-life {text!r} needs a column of dates, and the file has none: name one with --time")
         else:
             step = usual_step(at / 1e6)
         if step is None:
@@ -267,7 +267,7 @@ class Run:
 
     @property
     def _size(self) -> int:
-        """Rows of the next block: more of them where there are many series, so that each has several rows in it."""
+        """Rows of the next block. It is larger for many series, so that each of them has several rows in it."""
         return self._block or min(max(BLOCK, EACH * max(self.series, self._expected)), MOST)
 
     def _answered(self, block: Block) -> Answers:
@@ -305,7 +305,7 @@ class Run:
                 flags = prediction.source.seen.flags  # type: ignore[union-attr]
         for warning in said:
             text = str(warning.message)
-            # which the summary says of all rows, or by what the first rows have shown
+            # the summary says this about all rows, or from the first rows
             if text not in self.remarks and "had no value in" not in text and "almost exactly" not in text:
                 self.remarks.append(text)
         return prediction, flags
@@ -420,7 +420,7 @@ def _stream(settings: Settings, facts: Facts) -> Online | Fleet:
     written = facts.written
     chosen = settings.stream(written.time[0] if written.time else None, facts.chosen.lags, facts.chosen.calendar)
     if chosen.needs_dates and not written.dated:
-        raise ValueError("the calendar needs a column of dates, and there is none: name one with --time")
+        raise ValueError("the calendar needs a column of dates, and the file has none: name one with --time")
     given = {field.name: getattr(chosen, field.name) for field in fields(StreamSettings)}
     start = None if settings.model == DEFAULT else ByName(settings, facts.forgetting)
     if start is not None:
@@ -455,7 +455,7 @@ def _times(block: Block, written: Written) -> np.ndarray:
 
 
 def _values(table: Table, name: str) -> np.ndarray:
-    """A column of numbers; NaN where there are none."""
+    """A column of numbers, NaN in every row if the table has none."""
     column = table.columns.get(name)
     return column.values if column is not None and column.kind == "numbers" else np.full(len(table), math.nan)
 

@@ -18,15 +18,15 @@ from driftgp.tables.layout import DELIMITER_NAMES
 from driftgp.tables.numbers import Decimal
 from driftgp.tables.rows import Rows, open_rows
 
-DEFAULT = "default"  # the model that driftgp.defaults recommends for a series' first rows
+DEFAULT = "default"  # the model that driftgp.defaults recommends for the first rows of a series
 MODELS = (DEFAULT, "agp", "fast", "hybrid", "exact", "fitc", "svgp", "w-vsgp", "agp-vsi", "persistence", "mean")
-KERNEL, INDUCING, WINDOW = "linear + se", 40, 300  # of the other models, if nothing is said
+KERNEL, INDUCING, WINDOW = "linear + se", 40, 300  # of the other models, by default
 MISSING = ("carry", "skip", "refuse")
 OTHERS = ("late", "ignored")
 EFFORTS = ("low", "medium", "high")
 MALFORMED = ("stop", "skip")
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-WARMUP = 100  # rows, if nothing is said
+WARMUP = 100  # rows, by default
 LARGEST_CONFIG = 1 << 20  # bytes
 _DURATION = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smhdw]?)\s*")
 
@@ -49,16 +49,16 @@ class Settings:
     features: tuple[str, ...] | None = None
     known: tuple[str, ...] = ()
     others: str = "late"
-    lags: int | tuple[int, ...] | None = None  # None, here and for the calendar: chosen by the first rows
+    lags: int | tuple[int, ...] | None = None  # None, here and for the calendar: chosen from the first rows
     calendar: tuple[str, ...] | None = None
     holidays: tuple[str, ...] | str = ()
-    time: tuple[str, ...] | None = None  # None: the first column of dates, if there is one
+    time: tuple[str, ...] | None = None  # None: the first column of dates, if any
     horizon: int = 1
     key: str | None = None
     effort: str | None = None  # of the default model: None for medium
     support: str | tuple[float, float] | None = None
     base: str | None = None
-    model: str | None = None  # None: the default, or agp where one of the settings is given that the default has not
+    model: str | None = None  # None: the default, or agp if a setting is given that the default does not have
     kernel: str | None = None  # of the default model: None, as all up to warmup
     inducing: int | None = None
     window: int | None = None
@@ -92,10 +92,10 @@ class Settings:
             self._refuse_effort()
             for name, value in self.named._asdict().items():
                 object.__setattr__(self, name, value)
-        self.stream(self.time[0] if self.time else None, (), ())  # refuses what no stream has
+        self.stream(self.time[0] if self.time else None, (), ())  # refuses settings that no stream has
 
     def _only_of_named(self) -> list[str]:
-        """The settings given that the default model has not."""
+        """The given settings that the default model does not have."""
         values = {name: getattr(self, name) for name in ("kernel", "inducing", "window", "half_life", "warmup")}
         given = [name.replace("_", "-") for name, value in values.items() if value is not None]
         return given + [f"no-{name}" for name in ("standardise", "calibrate") if not getattr(self, name)]
@@ -108,7 +108,7 @@ class Settings:
                 )
 
     def stream(self, time: str | None, lags: Any, calendar: Any) -> StreamSettings:
-        """The settings of the stream, with what was chosen for it."""
+        """The settings of the stream, with the chosen lags and calendar."""
         return stream_settings(
             target=self.target,
             time=time,
@@ -292,7 +292,7 @@ def _share(name: str, value: Any) -> float:
 
 
 def _delimiter(name: str, value: Any) -> str:
-    """What stands between cells: a character, or its name."""
+    """The delimiter between cells: a character, or its name."""
     text = DELIMITER_NAMES.get(str(value).strip(), value)
     if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
         raise ValueError(f"{name} must be one character, or one of {', '.join(DELIMITER_NAMES)}; got {value!r}")

@@ -12,16 +12,16 @@ from driftgp.stream.base import TOO_GOOD
 from driftgp.stream.monitor import Monitor, means
 from driftgp.stream.plan import never_there
 
-_FEW = 50  # rows scored, on which figures say little
-_ENOUGH = 200  # rows scored, on which a coverage says something
-_CLEARLY = 1.005  # times an error: as much larger is worse, and no rounding
-_SHORT = 0.05  # of the level: intervals that hold so much less are too narrow
-_LARGE = 0.25  # of the squared error, in one row
-_MOST = 0.5  # of the rows: not a few are odd, but the file is
+_FEW = 50  # with fewer scored rows, figures are uncertain
+_ENOUGH = 200  # least scored rows for a judgement of the coverage
+_CLEARLY = 1.005  # an error this many times another one is worse, and not only rounded
+_SHORT = 0.05  # intervals whose coverage is lower than the level by this are too narrow
+_LARGE = 0.25  # share of the squared error in one row
+_MOST = 0.5  # share of the rows: if more are odd, the whole file is
 
 
 class Judged(Protocol):
-    """A run, or what its file holds."""
+    """A run, or the contents of its file."""
 
     @property
     def settings(self) -> Settings:
@@ -45,7 +45,7 @@ class Judged(Protocol):
 
 
 def warnings_of(run: Judged) -> list[str]:
-    """Sentences, each with what to do; none where all is well."""
+    """Sentences, each with a remedy; empty if all is well."""
     found: list[str] = [*_leaks(run)]
     if run.monitor is not None:
         found += [*_worse(run, run.monitor), *_doubtful(run, run.monitor)]
@@ -180,7 +180,7 @@ def _why_same(run: Judged, share: float) -> str:
     if keys:
         return f"{keys[0]!r} looks like the key of several series: say --key {keys[0]}"
     if share <= _MOST:
-        return "Remove rows that are there twice; if clocks went back in autumn, write times with their offset from UTC"
+        return "Remove repeated rows; if clocks went back in autumn, write times with their offset from UTC"
     hours = f"if a column holds the hours, say --time {written.time[0]},{hour or 'HOURS'}"
     several = "If the file has several series, name their column with --key; "
     return several + hours if run.settings.key is None else _capital(hours)
@@ -188,7 +188,7 @@ def _why_same(run: Judged, share: float) -> str:
 
 def _zones(odd: Oddities) -> Iterator[str]:
     offsets = sorted(odd.offsets)
-    if len(offsets) > 2 or (len(offsets) == 2 and offsets[1] - offsets[0] > 3600.0):  # summer time is no other zone
+    if len(offsets) > 2 or (len(offsets) == 2 and offsets[1] - offsets[0] > 3600.0):  # summer time is not another zone
         shown = ", ".join(f"{timezone(timedelta(seconds=offset))}" for offset in offsets)
         yield (
             f"Times are of several zones ({shown}): rows are ordered by UTC, and the calendar follows the clock as "

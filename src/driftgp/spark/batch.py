@@ -13,14 +13,14 @@ from driftgp.spark.job import Job
 
 
 class Backfill(NamedTuple):
-    """What a backfill gives; both are computed in one pass and kept on the executors' disks until `release`."""
+    """The result of a backfill, computed in one pass and kept on the executors' disks until `release`."""
 
     predictions: DataFrame
-    states: DataFrame  # bucket, job, fleet: a row a bucket, to be kept as Parquet
+    states: DataFrame  # bucket, job, fleet: one row per bucket, to be kept as Parquet
     computed: DataFrame
 
     def release(self) -> None:
-        """Let go of what is kept."""
+        """Free the results on the disks."""
         self.computed.unpersist()
 
 

@@ -1,4 +1,4 @@
-"""A bucket: the fleet of the keys that fall into it, and what it does with the rows of a micro-batch.
+"""A bucket: the fleet of its keys, and its work on the rows of a micro-batch.
 
 Nothing here knows Spark: rows come and go as pandas frames, the state as plain values.
 """
@@ -41,7 +41,7 @@ class Bucket:
         return cls(job, Fleet.from_bytes(stored.fleet, job.model))
 
     def stored(self) -> Stored:
-        """What `open` opens."""
+        """The stored form of the bucket, for `open`."""
         return Stored(self.job.written, self.fleet.to_bytes())
 
     def follow(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -92,9 +92,9 @@ def _without_infinite(values: pd.Series) -> pd.Series:
 
 
 class Kept:
-    """Buckets that a worker has at hand: one that comes back as it was stored here is not read again.
+    """Buckets in the memory of a worker. A bucket that comes back unchanged is not read again.
 
-    A micro-batch of a few rows costs what its rows cost, and not what all keys of their buckets do.
+    So the cost of a small micro-batch depends on its rows, and not on the number of keys.
     """
 
     def __init__(self, most: int = 1 << 28) -> None:
@@ -112,7 +112,7 @@ class Kept:
         return bucket if bucket is not None and before == stored else Bucket.open(job, stored)
 
     def store(self, number: int, bucket: Bucket) -> Stored:
-        """What a state store is to keep of a bucket, which is kept here too."""
+        """The bytes of a bucket for the state store; the bucket is kept here too."""
         stored = bucket.stored()
         self._buckets[number] = stored, bucket
         while len(self._buckets) > 1 and sum(each.fleet.nbytes for _, each in self._buckets.values()) > self.most:
@@ -132,5 +132,5 @@ def _order(frame: pd.DataFrame, job: Job) -> np.ndarray:
 
 
 def _ranks(values: pd.Series) -> np.ndarray:
-    """Numbers that are in the order of the values; what is missing comes first."""
+    """Numbers in the order of the values; missing values come first."""
     return pd.factorize(values, sort=True)[0]

@@ -1,4 +1,4 @@
-"""What a job is: the settings of a fleet, and how the keys are spread."""
+"""A job: the settings of a fleet, and the spread of its keys."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ class Job:
         model: any model with one output; None: the default model, which each key chooses by its first rows.
         key: column of the keys, strings or whole numbers.
         time: column of the times, timestamps or whole numbers.
-        target: column of what is predicted; null where nothing was observed.
+        target: column to predict; null where nothing was observed.
         features: columns that are known with their row: numbers, booleans or strings.
         known: columns that are known ahead of time; features too.
         others: the other columns enter with their values of `horizon` rows before ("late"), or not at all ("ignored").
@@ -79,7 +79,7 @@ class Job:
     zone: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the settings, and make plain what a worker would read back otherwise."""
+        """Check the settings, and bring them into the form that a worker reads back."""
         for name in ("features", "known", "inputs"):
             value = getattr(self, name)
             if isinstance(value, str):
@@ -119,7 +119,7 @@ class Job:
 
     @cached_property
     def written(self) -> str:
-        """All that must be as it was when states were stored, as JSON."""
+        """The settings that must be the same when states are opened again, as JSON."""
         start = hashlib.sha256(self.start).hexdigest() if isinstance(self.start, bytes) else None
         return json.dumps(
             {

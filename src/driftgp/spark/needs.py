@@ -1,4 +1,4 @@
-"""What Spark needs on this machine, and what to install where it is missing."""
+"""Checks of Spark's requirements on this machine, with the remedy."""
 
 import importlib.util
 import os

@@ -44,7 +44,7 @@ def session(
         options: further Spark settings, with underscores for dots.
     """
     need_java()
-    # As many partitions as cores: each is a task and a state store, whose commit costs more than a small bucket's work.
+    # One partition per core: each is a task and a state store, whose commit costs more than the work of a small bucket.
     partitions = os.cpu_count() or 1 if cores == "*" else int(cores)
     chosen = {
         "spark.ui.enabled": "false",
@@ -63,7 +63,7 @@ def session(
 
 @contextmanager
 def _this_python() -> Iterator[None]:
-    """Have workers run this Python, unless the environment names another: Spark asks the environment when it starts."""
+    """Make workers run this Python, unless the environment names another one, which Spark reads when it starts."""
     if "PYSPARK_PYTHON" in os.environ:
         yield
         return

@@ -27,9 +27,9 @@ def predict_stream(
     such as "late", "missing" (no target) and "carried" (an input was blank). It must be written in append mode.
 
     Within a micro-batch rows are taken in the order of their times. A row that is older than the last one of its key is
-    late: it is predicted by what the model knows now, and not learnt from. With `wait`, rows are held back until the
-    watermark has passed them, which follows the newest time at that distance. Their order is then exact, however they
-    arrive. The last rows of a stream are held back until newer ones come.
+    late: it is predicted by the present model, and not learned. With `wait`, rows are held back until the
+        watermark has passed them. The watermark follows the newest time at the distance `wait`. The order of rows is
+        then exact. The last rows of a stream are held back until newer ones come.
 
     Args:
         frame: a streaming DataFrame.
@@ -68,7 +68,7 @@ def states_of(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> DataFr
 
 @lru_cache(maxsize=16)
 def kept_by(job: Job) -> Kept:  # noqa: ARG001
-    """The buckets that this worker has at hand for a job; it makes one job of what several tasks bring."""
+    """The buckets of a job in the memory of this worker, shared by all tasks of the job."""
     return Kept()
 
 
@@ -131,7 +131,7 @@ class PatientFollower(Follower):
             yield self._followed(number, rows[passed])
 
     def _held(self) -> list[pd.DataFrame]:
-        """The rows held back, as one frame; none where there are none."""
+        """The rows held back, as one frame, which may be empty."""
         stored = self.waiting.get()
         if stored is None:
             return []

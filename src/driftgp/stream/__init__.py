@@ -1,4 +1,4 @@
-"""What a series knows: how its rows become inputs, its time, its beginning, its model's state, labels still to come.
+"""The stream behind every entry point: inputs, time, the choice of a model, its state, and labels still to come.
 
     plan      columns of any form → numbers, decided once, the same for all series of a fleet
     derived   inputs that follow from the past and from the calendar

@@ -1,4 +1,4 @@
-"""A forecast from elsewhere among the columns: where it is, and what speaks against it."""
+"""A forecast from elsewhere among the columns: its place, and reasons to doubt it."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from driftgp.base.wording import figure
 
-TOO_GOOD = 0.02  # of the error of persistence: no honest column of a stream that moves comes as near as that
+TOO_GOOD = 0.02  # share of the error of persistence: a column with a smaller error is too good to be honest
 LEAST = 50  # rows, on which it can be judged
 _RARE = 0.5  # of the rows
 
@@ -23,14 +23,14 @@ def place_of(base: Base) -> int | None:
 
 
 def doubts(base: Base, forecast: np.ndarray, y: np.ndarray) -> Iterator[str]:
-    """Sentences on a forecast (N) of the targets (N) that cannot be right, each with what to do; none if all is well.
+    """Reasons to doubt a forecast (N) of the targets (N), each a sentence with a remedy.
 
     >>> y = np.sin(np.arange(60.0))
     >>> [text.split(":")[0] for b in (y, 0.0 * y, 1e3 * y) for text in doubts("vendor", b, y)][1]
     "base 'vendor' has had one value so far, 0"
     """
     there = np.isfinite(forecast) & np.isfinite(y)
-    if len(forecast) < LEAST or not np.isfinite(forecast).any():  # one that is never there is named with the others
+    if len(forecast) < LEAST or not np.isfinite(forecast).any():  # a column without any value is named elsewhere
         return
     if np.isfinite(forecast).mean() < _RARE:
         gaps = 1.0 - np.isfinite(forecast).mean()

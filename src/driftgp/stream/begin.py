@@ -1,4 +1,4 @@
-"""How a series begins: a model is at work from the first row on, and the first rows together choose which."""
+"""How a series begins: a first model forecasts from the first row on, and the first rows choose the final one."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -15,7 +15,7 @@ FIRST = LONGEST  # rows that choose a model: as many as the longest window holds
 
 
 class Choice(NamedTuple):
-    """A model, and how many of the first rows it warms up on; from the others it learns one after another."""
+    """A model, and the number of first rows that it warms up on. It learns the other first rows one after another."""
 
     model: Model
     warmup: int = 0
@@ -84,7 +84,7 @@ class Default:
         return cls(chosen.effort, chosen.support, chosen.horizon, lags, place_of(chosen.base))
 
     def __post_init__(self) -> None:
-        """Refuse what no row could mend."""
+        """Refuse wrong settings before the first row."""
         check_effort(self.effort)
 
     def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:

@@ -1,4 +1,4 @@
-"""Time between the rows of a series, in units of its typical step, in which one corrupt time does no harm.
+"""Time between the rows of a series, in units of its typical step. One corrupt time does no harm.
 
 A row that is older than the last one is late: it is predicted and not learned. A row much later than the one before
 is a long pause or a corrupt time. The row after it tells: if it is near that time, there was a pause; if it is not, the
@@ -12,24 +12,24 @@ import numpy as np
 
 from driftgp.base.frames import Column
 
-# So many positive steps decide which one is typical; from then on it stays.
+# Number of positive steps that decide the typical step, which stays from then on.
 ENOUGH = 100
 _FARTHEST = 1000.0  # typical steps that a row may be later than the one before
-_PAUSES = 10.0  # or so many of the longest pauses that there have been
-_FIRST = 10  # steps by which the typical one is known well enough to doubt a time
-_LATE = 10  # rows running, in order and all much too late, after which it is the latest time that was wrong
+_PAUSES = 10.0  # or this many times the longest pause so far
+_FIRST = 10  # steps after which the typical step is known well enough to doubt a time
+_LATE = 10  # successive rows, in order and all much too late, after which the latest time counts as wrong
 _ON_GRID, _NEAR = 0.9, 0.01  # share of the steps that are whole multiples of the typical one, and how nearly
 
 
 class Passed(NamedTuple):
     """Time before each of N rows."""
 
-    spans: np.ndarray  # since the last row that was believed; NaN, as before the first one, means one step
-    steps: np.ndarray  # the typical step, as it is known once this row has come
-    grid: np.ndarray  # whether times lie on a grid of such steps, as far as is known then
+    spans: np.ndarray  # since the last believed row; NaN means one step, as before the first row
+    steps: np.ndarray  # the typical step as known after this row
+    grid: np.ndarray  # whether times lie on a grid of such steps, as known after this row
     late: np.ndarray  # rows older than the last one
-    jumped: np.ndarray  # rows whose time cannot be believed yet
-    at: np.ndarray  # times as they are believed, which never fall; NaN without times
+    jumped: np.ndarray  # rows with a time that still needs confirmation
+    at: np.ndarray  # believed times, which never decrease; NaN without times
 
     @property
     def elapsed(self) -> np.ndarray:
@@ -47,7 +47,7 @@ def in_steps(spans: np.ndarray, step: np.ndarray | float) -> np.ndarray:
 
 
 class Clock(NamedTuple):
-    """What one series knows of its times; a value that never changes.
+    """The times of one series so far; an immutable value.
 
     >>> from driftgp.base import frames
     >>> hours = frames.times("time", np.array(["2024-01-01T00", "2024-01-01T01", "2024-01-01T04"], "datetime64[h]"))
@@ -60,9 +60,9 @@ class Clock(NamedTuple):
     """
 
     latest: float = math.nan  # time of the last row that is believed
-    before: float = math.nan  # time of the row before, whatever it was
+    before: float = math.nan  # time of the row before, believed or not
     jumped: float = math.nan  # time of the row before, if it was much too far ahead
-    late: int = 0  # rows running that were much too late, each no earlier than the one before
+    late: int = 0  # successive rows that were much too late, each no earlier than the one before
     longest: float = 0.0  # pause
     seen: tuple[float, ...] = ()  # the first steps
     size: float = 1.0  # the typical step: the median of those
@@ -77,12 +77,12 @@ class Clock(NamedTuple):
 
     @property
     def far(self) -> float:
-        """Time from a row within which others are to be expected."""
+        """Time from a row within which other rows are expected."""
         return _FARTHEST * self.size if len(self.seen) >= _FIRST else math.inf
 
     @property
     def bound(self) -> float:
-        """Time that may pass between two rows before a second one has to confirm it."""
+        """Longest time between two rows that needs no confirmation by a second row."""
         return max(self.far, _PAUSES * self.longest)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Clock(NamedTuple):
     def row(self, at: float) -> tuple[float, bool, "Clock"]:
         """Time since the last row that is believed (negative for a late one), whether it jumped, and the clock then."""
         bound, gap, step = self.bound, at - self.latest, at - self.before
-        if (self.before < self.latest) != (gap < 0.0):  # between a late row and one in order is no step
+        if (self.before < self.latest) != (gap < 0.0):  # from a late row to one in order there is no step
             step = gap
         clock = self._replace(before=at, jumped=math.nan)
         if 0.0 < step <= bound and not self.fixed:
@@ -152,7 +152,7 @@ class Clock(NamedTuple):
         return gap, False, clock
 
     def noted(self, step: float) -> "Clock":
-        """The clock with one more step, by which the typical one and the grid are known."""
+        """The clock with one more step, which updates the typical step and the grid."""
         seen = (*self.seen, step)
         size = float(np.median(seen))
         multiples = np.array(seen) / size
@@ -170,7 +170,7 @@ class Clock(NamedTuple):
         return passed, self._replace(latest=float(at[-1]), before=float(at[-1]))
 
     def spaced(self, spans: np.ndarray) -> tuple[Passed, "Clock"]:
-        """The same for rows of which the user gives the spans of time between them."""
+        """The same for rows with spans of time from the user."""
         clock, steps = self, np.empty(len(spans))
         for i, span in enumerate(spans.tolist()):
             if span > 0.0 and not clock.fixed:
@@ -183,7 +183,7 @@ class Clock(NamedTuple):
 
     @classmethod
     def restored(cls, stored: Any) -> "Clock":
-        """The clock whose fields these are, in their order; refuses what no clock could have."""
+        """The clock with these fields, in their order; refuses impossible fields."""
         latest, before, jumped, late, longest, seen, size, grid, dated, zoned = stored
         steps = tuple(map(float, seen))
         numbers = [float(each) for each in (latest, before, jumped, longest, size)]

@@ -1,4 +1,4 @@
-"""Inputs that follow from the past of a series: lags of the target, and other columns with their values of before.
+"""Inputs that follow from the past of a series: lags of the target, and earlier values of other columns.
 
 Row q is predicted when the targets of rows up to q − h are known, h being the horizon. Its inputs are
 
@@ -8,7 +8,7 @@ Row q is predicted when the targets of rows up to q − h are known, h being the
                                   (none if there was no such row), else of row q − k
     calendar                      see `calendar`
 
-An input whose past row is missing is NaN: the row has a missing input, not a missing forecast.
+An input whose past row is missing is NaN. The row then has a missing input and still gets a forecast.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ _NEAR = 1e-3  # of a step: times that differ by less are the same
 
 
 class Derived(NamedTuple):
-    """Which inputs follow from the past, for rows of which the first `known` columns are known, and `late` are not."""
+    """Which inputs follow from the past. The first `known` columns of a row are known in time, `late` are not."""
 
     known: int
     late: int
@@ -49,7 +49,7 @@ class Derived(NamedTuple):
 
     @property
     def any(self) -> bool:
-        """Whether rows get inputs that they do not bring."""
+        """Whether rows get derived inputs."""
         return bool(self.late or self.lags or self.cycles or self.holidays)
 
     def rows(
@@ -59,7 +59,7 @@ class Derived(NamedTuple):
 
         Args:
             past: of the series, those of these rows that are in it included.
-            codes: what the rows bring, N×C, the known columns first.
+            codes: columns of the rows, N×C, the known ones first.
             times: of the rows, N.
             wall: the same by the clock on the wall.
             places: which row of the series each of them is, N.
@@ -129,7 +129,7 @@ class Past:
         return other
 
     def last(self, rows: int) -> "Past":
-        """No more than the last rows."""
+        """The last rows, as many as the inputs reach back."""
         if len(self) <= rows:
             return self
         other = Past.__new__(Past)

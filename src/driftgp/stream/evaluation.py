@@ -20,7 +20,7 @@ _EACH = 10  # rows of each key in a part
 def in_parts(
     streams: Streams, block: Block, y: np.ndarray, keys: list[Any], elapsed: Any
 ) -> tuple[Prediction, dict[str, np.ndarray]]:
-    """Do what `Streams.take` does, bit for bit, and show how far it is."""
+    """Do the same as `Streams.take`, bit for bit, and show the progress."""
     if streams.settings.missing == "refuse":
         streams.refuse_gaps(block.codes[:, : block.plan.known], block.plan)
     N = len(block.codes)

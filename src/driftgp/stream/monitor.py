@@ -1,8 +1,8 @@
 """Scores of forecasts, row by row: errors beside naive forecasts, coverage, widths, alarms.
 
-Sums are kept for each series, and all that a summary says follows from them. They are taken one row after another, so
-that how rows are cut into blocks changes no bit of them. A row is scored once its target has come, if a target was
-known when it was predicted and the row did not come late.
+Sums are kept for each series, and every line of a summary follows from them. Rows are added one after another, so that
+the cut into blocks changes no bit of the sums. A row is scored once its target has come, if a target was known when it
+was predicted and the row did not come late.
 """
 
 import math
@@ -22,13 +22,11 @@ SUMS = (
     "square_base", "absolute_base", "widths",
 )  # fmt: skip
 _PLACE = {name: place for place, name in enumerate(SUMS)}
-LAST = 20_000  # rows scored by whose forecasts coverage is told apart
+LAST = 20_000  # scored rows over whose forecasts the tenths are counted
 HOURS = 24
 TENTHS = 10
-_SETTLED = 100  # rows of a series from which on an error is a sign of change, and not of a beginning
-_NARROW = (
-    10  # targets of a series from which on its intervals are the model's own; before, they say how little is known
-)
+_SETTLED = 100  # rows of a series after which an error may be a sign of a change
+_NARROW = 10  # targets of a series after which its intervals are the model's own; the first ones are very wide
 _HOUR = 3_600_000_000  # microseconds
 _SHOWN = 50  # first and last alarms that are kept with their cause
 
@@ -54,7 +52,7 @@ class Watched(NamedTuple):
     prediction: Prediction
     low: np.ndarray
     high: np.ndarray
-    y: np.ndarray  # NaN where there is none
+    y: np.ndarray  # NaN where one is missing
     wall: np.ndarray  # times by the clock on the wall, in microseconds, or numbers; NaN without
     dated: bool
     keys: Sequence[Key]
@@ -73,7 +71,7 @@ class Monitor:
         lags: of the target: seasons of rows without dates.
         watch: names of the columns in which alarms look for a cause; None for no alarms.
         densities: which of "log_density" and "crps" are wanted; they cost more than all others together.
-        naive: whether forecasts are compared with naive ones: not where nothing is learned.
+        naive: whether forecasts are compared with naive ones; not in a run that learns nothing.
     """
 
     def __init__(
@@ -132,7 +130,7 @@ class Monitor:
         return {names[name]: marked for name, marked in rows.flags.items() if name in names}
 
     def _naive(self, rows: Watched, which: np.ndarray) -> np.ndarray:
-        """The naive forecasts of each row, N×3; of a row that comes late nothing is remembered."""
+        """The naive forecasts of each row, N×3; targets of late rows are not used."""
         y = np.where(rows.flags["late"], np.nan, rows.y) if "late" in rows.flags else rows.y
         made = np.empty((len(y), 1 + MOST))
         for place, own in _by_place(which):
@@ -214,7 +212,7 @@ class Monitor:
 
     @property
     def labels(self) -> list[str]:
-        """What each naive forecast is: the same for all series, or a word for those that differ."""
+        """Names of the naive forecasts: those of all series, or a general word if they differ."""
         labels: list[str] = []
         for number in range(1 + MOST if self.compared else 0):
             found = {series.labels[number] for series in self.naive if len(series.labels) > number}
@@ -306,7 +304,7 @@ def means(sums: dict[str, float], labels: Sequence[str]) -> dict[str, float]:
 
 
 def _relative(sums: dict[str, float]) -> float:
-    """Mean squared error as a share of the targets' variance: 1 for the mean of them all; NaN without any."""
+    """Mean squared error as a share of the targets' variance; NaN without targets."""
     n = sums["scored"]
     if not n:
         return math.nan

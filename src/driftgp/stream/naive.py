@@ -4,9 +4,9 @@ Row i is predicted when the targets of rows up to i − h are known, h being the
 
     persistence    the last target among those rows
     a season       the target at the same time a day or a week before, by the clock; weeks and months, and rows without
-                   dates, are counted in rows. Without a target then: the last one
+    dates, are counted in rows. Without such a target: the last one
 
-Each forecast depends on rows of a bounded past alone, so that how rows are cut into blocks changes nothing.
+Each forecast depends only on rows of a bounded past, so that the cut into blocks changes nothing.
 """
 
 import math
@@ -20,7 +20,7 @@ from driftgp.base.season import DAY, WEEK, season_of, usual_step
 PERSISTENCE = "persistence"
 FIRST = 20  # rows by which seasons are known
 MOST = 2  # seasons
-_LONGEST = 3000  # rows of a season, which all have to be remembered
+_LONGEST = 3000  # largest number of rows in a season, which all have to be remembered
 _SECOND = 1e6  # microseconds
 _SEASONS = {DAY: "day", WEEK: "week"}
 
@@ -38,7 +38,7 @@ class Season(NamedTuple):
 
     @property
     def label(self) -> str:
-        """How people call that."""
+        """Its name for people."""
         if self.by_rows:
             return f"{self.rows} rows before"
         for length, name in reversed(_SEASONS.items()):
@@ -53,7 +53,7 @@ class Season(NamedTuple):
 
     @classmethod
     def restored(cls, stored: Sequence[Any]) -> "Season":
-        """What a file holds; refuses what no season is."""
+        """A season from a file; refuses impossible ones."""
         length, rows, by_rows = stored
         if type(rows) is not int or not 1 <= rows <= 4 * _LONGEST or not 0.0 < float(length) < math.inf:
             raise ValueError(f"a season of {length!r} with {rows!r} rows is not possible")
@@ -68,8 +68,8 @@ def find_seasons(
     Args:
         at: times of the first rows; in microseconds where they are dates.
         dated: whether they are dates.
-        horizon: rows ahead. No season is shorter: what is later is not known.
-        lags: seasons in rows, for rows without dates: the lags of the target, of which the first few are none.
+        horizon: rows ahead. No season is shorter, since later targets are not known.
+        lags: the lags of the target, for rows without dates: long lags are seasons in rows.
 
     >>> hours = 3.6e9 * np.arange(9)
     >>> [season.label for season in find_seasons(hours, dated=True, horizon=36)]
@@ -107,11 +107,11 @@ def naive(
     """The naive forecasts of each row of a series, N each, by what they are; NaN where no target was known.
 
     Args:
-        y: the targets, N; NaN where there is none.
+        y: the targets, N; NaN where one is missing.
         at: times of the rows, N, those of the clock on the wall in microseconds where they are dates; None without.
         dated: whether times are dates.
         horizon: how many rows after the last known target the predicted row is.
-        seasons: two at most; None for those that the first rows show, which these rows then do without.
+        seasons: two at most; None for those that the first rows show. The first rows then have no seasonal forecast.
         lags: see `find_seasons`.
 
     >>> naive(np.array([1.0, 2.0, 3.0, 4.0]), seasons=[Season(2.0, 2, by_rows=True)])["2 rows before"].tolist()
@@ -148,7 +148,7 @@ def _before_in_rows(y: np.ndarray, rows: int) -> np.ndarray:
 
 
 def _before(y: np.ndarray, at: np.ndarray, season: Season, horizon: int) -> np.ndarray:
-    """The target at the same time a season before each row, N: of the last such row that is known; NaN without one."""
+    """The target at the same time a season before each row, N; NaN if no such target is known."""
     N, row = len(y), np.arange(len(y))
     there = np.flatnonzero(~np.isnan(y) & ~np.isnan(at))
     found = np.full(N, np.nan)
@@ -168,7 +168,7 @@ def _before(y: np.ndarray, at: np.ndarray, season: Season, horizon: int) -> np.n
 
 
 class Naive:
-    """The naive forecasts of one series, block by block, and what it has to remember for the next one."""
+    """The naive forecasts of one series, block by block, with the rows that the next block needs."""
 
     __slots__ = ("at", "horizon", "lags", "last", "rows", "seasons", "y")
 
@@ -181,7 +181,7 @@ class Naive:
         self.at, self.y = np.zeros(0), np.zeros(0)
 
     def take(self, y: np.ndarray, at: np.ndarray, *, dated: bool) -> np.ndarray:
-        """Take in rows: the naive forecasts of each, N×3, those of the last target where a season is not known."""
+        """Take in rows; return the naive forecasts of each, N×3: the last target if the season is not known."""
         made = np.empty((len(y), 1 + MOST))
         begin = 0
         if self.seasons is None:
@@ -204,7 +204,7 @@ class Naive:
         return forecasts(self.y, self.at, seasons, self.horizon, self.last)[before:]
 
     def _forget(self, seasons: tuple[Season, ...]) -> None:
-        """Remember no more rows than forecasts reach back to."""
+        """Forget the rows that no forecast reaches back to."""
         gone = len(self.y) - max((season.depth(self.horizon) for season in seasons), default=self.horizon)
         if gone > 0:
             known = self.y[:gone][~np.isnan(self.y[:gone])]

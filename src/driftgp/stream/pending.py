@@ -1,7 +1,7 @@
-"""Rows that wait under an id for their labels, which come later and in any order, also after a reload.
+"""Rows that wait under an id for their labels. Labels may come in any order, even after a reload.
 
-Rows are learned from in the order of their labels. Between two of them passes the time between their rows, or none
-where a label overtakes an earlier one.
+Rows are learned in the order of their labels. The time between two of them is the time between their rows, or 0 if a
+label overtakes an earlier one.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ def check(streams: Streams, key: Key, name: Any, block: Block) -> None:
 
 
 def keep(streams: Streams, key: Key, name: Id, block: Block, prediction: Prediction) -> None:
-    """Have a row wait under its id, with the forecast that was issued for it."""
+    """Keep a row under its id, with the forecast that was issued for it."""
     streams.share(block.plan, named=block.named)
     series = streams.series.setdefault(key, Series(streams))
     series.now += 1.0

@@ -2,9 +2,9 @@
 
 number, bool    one input; true is 1, false is 0; a blank, or a mark such as "NA" or "-", is missing
 yes and no      text of this kind alone is one input: 1, 0, or missing
-text            one input per category: 1 where the row has it, else 0. A blank has 0 in all of them, and so has a
-                category that was not among the first rows of its series, or is beyond the first 20
-nothing yet     one input, which is missing. The first value that comes decides whether the column holds numbers or text
+text            one input per category: 1 where the row has it, else 0. All inputs are 0 for a blank, for a category
+that was not among the first rows of its series, and for one beyond the first 20 no value yet    one input, which is
+missing. The first value decides whether the column holds numbers or text
 
 A fleet has one plan of columns. Each series has the categories that its own rows have shown.
 """
@@ -25,7 +25,7 @@ _LABELS = 10_000  # different texts of one column that are told apart
 _UNSEEN = -1.0
 BLANK = frozenset({"", "na", "nan", "n/a", "#n/a", "null", "none", "-", "--"})
 YES, NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off"})
-_FLAGS = {"yes": 0, "no": 1}  # what a column of them begins with: both are known with the first
+_FLAGS = {"yes": 0, "no": 1}  # either word adds both categories
 
 Labels = dict[str, int]  # of a column of text: each text and its code
 Kind = Labels | bool  # True: numbers; False: nothing has come yet
@@ -42,7 +42,7 @@ def input_name(column: str, category: str) -> str:
 
 
 class Plan(NamedTuple):
-    """The columns that are read from each row; a value that never changes.
+    """The columns that are read from each row; an immutable value.
 
     >>> from driftgp.base import frames
     >>> table = frames.table([{"temp": 20.5, "sky": "clear"}, {"temp": 18.0, "sky": "rain"}])
@@ -60,7 +60,7 @@ class Plan(NamedTuple):
     names: tuple[str, ...]  # columns that are known with the row, then those that are known late
     known: int  # how many of them are known with the row
     kinds: tuple[Kind, ...]
-    beside: frozenset[str] = frozenset()  # columns that a row may have and that are no inputs: time, key, target
+    beside: frozenset[str] = frozenset()  # columns of a row that are not inputs: time, key, target
 
     @classmethod
     def of(cls, table: Table, settings: Settings) -> "Plan":
@@ -106,7 +106,7 @@ class Plan(NamedTuple):
     # ---- rows --------------------------------------------------------------------------------------------------------
 
     def read(self, table: Table, *, learn: bool = True) -> tuple[np.ndarray, "Plan"]:
-        """Numbers as they are and texts by their codes, N×C, and the plan once these rows have come.
+        """Numbers as they are and texts as codes, N×C, and the plan after these rows.
 
         Args:
             table: the rows; refused where columns are missing, new, or of another kind than before.
@@ -148,7 +148,7 @@ class Plan(NamedTuple):
         return ((),) * len(self.names)
 
     def new_at(self, known: Categories, codes: np.ndarray) -> int:
-        """The first of N rows that has a category which is new to a series, N if none has."""
+        """The first of N rows with a category that is new to a series; N without one."""
         first = len(codes)
         for place, kind in enumerate(self.kinds):
             if isinstance(kind, dict) and len(known[place]) < MOST:
@@ -158,7 +158,7 @@ class Plan(NamedTuple):
         return first
 
     def grown(self, known: Categories, row: np.ndarray) -> Categories:
-        """The categories of a series once this row (C) has come; with yes comes no, and the other way round."""
+        """The categories of a series after this row (C). "yes" adds "no" too, and the other way round."""
         grown = list(known)
         for place, kind in enumerate(self.kinds):
             code = row[place]
@@ -228,7 +228,7 @@ class Plan(NamedTuple):
         return cls(names, known, kinds, beside)
 
     def checked_categories(self, stored: Any) -> Categories:
-        """The categories of a series as a file has them."""
+        """The categories of a series, from a file."""
         known = tuple(tuple(int(code) for code in codes) for codes in stored)
         sizes = [len(kind) if isinstance(kind, dict) else 0 for kind in self.kinds]
         if len(known) != len(sizes) or any(
@@ -364,20 +364,20 @@ def _coded(column: Column, kind: Kind) -> np.ndarray:
 
 
 def _texts(column: Column) -> list[str | None]:
-    """Values of a column of text; numbers that come in one are written out."""
+    """Values of a column of text; numbers in it become text."""
     if column.kind == "text":
         return list(column.values)
     return [None if value != value else f"{value:g}" for value in np.asarray(column.values, np.float64).tolist()]
 
 
 def _labels(column: Column) -> dict[str | None, str | None]:
-    """Each different value of a column of text, once, as a category; None for marks of what is missing."""
+    """Each different value of a column of text as a category; None for marks of missing values."""
     values = dict.fromkeys(_texts(column))
     return {value: None if value is None or value.strip().casefold() in BLANK else value for value in values}
 
 
 def _read(column: Column, labels: Labels) -> Iterable[tuple[str | None, str | None]]:
-    """The same; where it began with yes or no, all words for these are one of the two."""
+    """The same values. In a column that began with yes or no, every word for these becomes one of the two."""
     found = _labels(column).items()
     if not _began_with_a_flag(labels):
         return found
@@ -393,7 +393,7 @@ def _flag(label: str) -> str:
 
 
 def _usable(column: Column) -> None:
-    """Refuse a column that can be no input."""
+    """Refuse a column that cannot be an input."""
     if column.kind in ("numbers", "text"):
         return
     remedy = {
@@ -411,7 +411,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
 
 
 def refuse_unread(name: str, first: str) -> None:
-    """Refuse text that is numbers or times which nobody has parsed: as categories they would say nothing."""
+    """Refuse text that holds unparsed numbers or times, which would be useless as categories."""
     if _DATE.fullmatch(first):
         raise ValueError(
             f"column {name!r} holds times as text, such as {first!r}: parse it with pandas.to_datetime and "

@@ -1,7 +1,6 @@
-"""One row at a time, where nothing of it needs a further look: most calls of a service are of this kind.
+"""A quick way for one plain row at a time, as in most calls of a service.
 
-What is given is checked against what was prepared; whatever does not fit takes the way of all other rows, and gives
-the same numbers.
+A row is compared with what was prepared. If it does not fit, it takes the usual way, and gives the same numbers.
 """
 
 import math
@@ -35,7 +34,7 @@ class Quick:
         self._flat = stack.layout.outputs is None
         D = stack.layout.inputs
         self._shape = (D,)
-        self._small = np.full(D, 1e-16)  # a sum of so small shares is finite if all numbers are
+        self._small = np.full(D, 1e-16)  # a sum of these small shares is finite if all numbers are
         self._target = np.empty(1)
         self._known: tuple[bytes, np.ndarray] | None = None  # the last input predicted for since the last update
         self._time = streams.settings.time
@@ -68,7 +67,7 @@ class Quick:
     # ---- rows --------------------------------------------------------------------------------------------------------
 
     def row(self, x: Any) -> np.ndarray | None:
-        """The inputs of a row that needs no further check, None for any other."""
+        """The inputs of a row that fits the quick way; None for any other row."""
         if type(x) is dict:
             x = self._of_dict(x)
             if x is None:
@@ -103,7 +102,7 @@ class Quick:
         return Forecast(self._stack.model, made, self._flat, self._stack.engine.solve, self._series.generation)
 
     def learn(self, x: np.ndarray, y: float, row: Any) -> bool:
-        """Learn from such a row at once, with what was predicted for it last; whether that was done."""
+        """Learn from such a row with the last forecast for it; return whether that was possible."""
         if y < self._least or y > self._largest:  # to be warned of
             return False
         elapsed = 1.0
@@ -127,14 +126,14 @@ class Quick:
         try:
             self._one.learn(x, self._target, elapsed, issued)
         finally:
-            # A signal's handler raises only at calls, of which there is none here: state and clock change together.
+            # A signal handler raises only at calls. There are no calls here, so state and clock change together.
             if lesson.done:
                 series.learned += 1
                 series.clock = clock
         return True
 
     def forget(self) -> None:
-        """Rows were learned by another way."""
+        """Forget the last forecast: rows were learned by another way."""
         self._known = None
 
     @property
@@ -144,7 +143,7 @@ class Quick:
 
 
 def quick(streams: Streams, series: Series | None) -> Quick | None:
-    """The quick way for a series, None where its rows always need a further look."""
+    """The quick way for a series; None if its rows always need the usual way."""
     if series is None or series.seat is None or series.buffer is not None or streams.derived.any or series.learned == 0:
         return None
     if series.queue is not None or streams.settings.missing != "carry" or streams.settings.target is not None:

@@ -1,4 +1,4 @@
-"""Many series at once: rows of any form in, forecasts out, and as few calls of the engine as there are models.
+"""Many series at once: rows of any form in, forecasts out, with one call of the engine per model.
 
 One series is the case of one key. A call that is refused changes nothing; one that is interrupted leaves each series
 after some whole number of its rows.
@@ -25,7 +25,7 @@ from driftgp.stream.settings import Settings, promised
 from driftgp.stream.stacks import Stack, Stacks
 
 Key = str | int | None  # None: the one series of an `Online`
-_TOGETHER = 256  # series that are at work at the same time: their copies take memory
+_TOGETHER = 256  # series that run at the same time; more would take too much memory for copies
 
 
 class Block(NamedTuple):
@@ -49,7 +49,7 @@ class Block(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Rows of one series, ready for its model, and what the series knows once they have come."""
+    """Rows of one series, ready for its model, and the series after them."""
 
     rows: Rows
     passed: Passed
@@ -63,7 +63,7 @@ class Inputs(NamedTuple):
     Attributes:
         names: what each input is, D.
         X: the inputs, N×D; NaN where one is missing.
-        y: the targets, N, or N×P; NaN where there is none.
+        y: the targets, N, or N×P; NaN where one is missing.
         wall: times by the clock on the wall, N, in microseconds; NaN where rows have no dates.
     """
 
@@ -126,13 +126,13 @@ class Streams:
         return y if self.outputs is not None else y[:, 0]
 
     def share(self, plan: Plan, *, named: bool) -> None:
-        """Know the columns from now on."""
+        """Set the columns."""
         if self._plan is None or len(plan.names) != len(self._plan.names) or plan.known != self._plan.known:
             self._derived = Derived.of(self.settings, plan.known, plan.late)
         self._plan, self.named = plan, named
 
     def start_from(self, state: State, block: Block) -> None:
-        """Have series that come from now on start from this state."""
+        """Start new series from this state."""
         self.share(block.plan, named=block.named)
         self.start, self.common, self.begun = Given(state.model), state, True
 
@@ -148,7 +148,7 @@ class Streams:
         return self._of_array(x) if table is None else self.of_table(table, learn=learn)
 
     def of_table(self, table: Table, *, learn: bool) -> Block:
-        """Rows that are a table already."""
+        """Rows of a table."""
         plan = Plan.of(table, self.settings) if self._plan is None else self._named(table)
         codes, grown = plan.read(table, learn=learn or self._plan is None)
         if not learn:
@@ -166,7 +166,7 @@ class Streams:
         return Block(codes, times, wall, table.single, table.source, grown, True, table)
 
     def _named(self, table: Table) -> Plan:
-        """The plan, with the names of this table where rows have come as arrays so far."""
+        """The plan, with the names of this table if rows have been arrays so far."""
         if self.named or self._plan is None:
             return self.plan
         beside = frozenset(name for name in (self.settings.time, self.settings.key, self.settings.target) if name)
@@ -220,7 +220,7 @@ class Streams:
         return Block(X, None, np.full(len(X), np.nan), single, None, plan, self.named, None)
 
     def targets(self, block: Block, y: Any) -> np.ndarray:
-        """The targets of rows as N×P; NaN where there is none. With the first ones, how many outputs there are."""
+        """The targets of rows as N×P, NaN where one is missing. The first targets set the number of outputs."""
         N = block.codes.shape[0]
         if y is None:
             y = self._column("target", block.table)
@@ -238,7 +238,7 @@ class Streams:
         return made
 
     def _warn_of_support(self, y: np.ndarray) -> None:
-        """Say it once if targets are not where they were said to lie."""
+        """Warn once if targets contradict `support`."""
         if self._promised is None or not isinstance(self.start, Default):
             return
         low, high = self._promised
@@ -339,16 +339,16 @@ class Streams:
         known: np.ndarray | None = None,
         overtaken: bool = False,
     ) -> tuple[Prediction | None, dict[str, np.ndarray]]:
-        """Predict rows and learn from them; what was predicted of each before, and remarks on each.
+        """Predict rows and learn from them; return what was predicted of each, and flags of each.
 
         Args:
             block: the rows.
             y: their targets, N×P.
             keys: their keys.
             elapsed: time since the row before, as the user gives it; None to go by the times of the rows.
-            at_once: learn from each row as soon as it was predicted; else after `horizon` more rows.
-            known: of one row, the forecast that was issued for it.
-            overtaken: of one row, whether it may be older than the last one and is still learned from.
+            at_once: learn from each row right after its prediction; else after `horizon` more rows.
+            known: the forecast that was issued for a single row.
+            overtaken: whether a single row is learned even if it is older than the last one.
         """
         if len(block.codes) == 0:
             return None, {}
@@ -391,10 +391,10 @@ class Streams:
         known: np.ndarray | None,
         overtaken: bool,
     ) -> list[list[Part]]:
-        """Have some series predict and learn their rows, and know what they then know.
+        """Run some series over their rows, and store the results.
 
-        Where a state is not all that changes, a series is learned on a copy, which takes its place in one step:
-        whatever is raised before that, nothing has changed.
+        If more than the state changes, the series learns on a copy, which replaces it in one step. So an error before
+        that step changes nothing.
         """
         olds = [self.series.get(key) for key, _ in prepared]
         series = [self._to_change(old) for old in olds]
@@ -415,7 +415,7 @@ class Streams:
         return made
 
     def _to_change(self, series: Series | None) -> Series:
-        """A series that may be changed: a new one, a copy, or itself where a row changes its state alone."""
+        """A series that may be changed: a new one, a copy, or the series itself if only its state changes."""
         if series is None:
             return Series(self)
         more = series.queue is not None or not math.isnan(series.clock.latest) or self.derived.any
@@ -440,7 +440,7 @@ class Streams:
         self.series[key] = series
 
     def inputs(self, block: Block, y: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-        """The inputs that a model of one series would have of all these rows, N×D, with every category in them."""
+        """The inputs of one series for all these rows, N×D, with every category in them."""
         self.share(block.plan, named=block.named)
         series = Series(self)
         rows = self._prepared(series, block, y, np.arange(len(block.codes)), None).rows
@@ -460,7 +460,7 @@ class Streams:
             )
 
     def _prepared(self, series: Series, block: Block, y: np.ndarray, places: np.ndarray, elapsed: Any) -> Prepared:
-        """Rows of one series with the inputs that follow from its past, and what it knows once they have come."""
+        """Rows of one series with their derived inputs, and the series after them."""
         codes, targets = block.codes[places], y[places]
         N = len(codes)
         passed, clock = self._passed(series, block, places, elapsed)
@@ -498,7 +498,7 @@ class Streams:
 
 
 def _job(series: Series, own: Prepared, *, at_once: bool, known: np.ndarray | None, overtaken: bool) -> Job:
-    """Rows of a series, those that come late only predicted."""
+    """The job of a series over its rows; late rows are only predicted."""
     parts: list[Part] = []
     late, rows = own.passed.late & (not overtaken), own.rows
     horizon = series.owner.settings.horizon
@@ -570,7 +570,7 @@ def _stacked(arrays: list[Any]) -> Any:
 
 
 def _places(works: list[Work], ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Forecasts that were issued before, of all series, and where that of each row is among all rows."""
+    """Earlier forecasts of all series, and for each row the place of its forecast."""
     if works[0].known_at is None:
         return None, None
     issued, places, before = [], [], 0

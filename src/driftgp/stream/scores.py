@@ -10,7 +10,7 @@ from driftgp.base.wording import figure
 from driftgp.predictions import Prediction
 from driftgp.stream.monitor import Monitor, Watched, means
 
-_ROWS = 30  # of a group, from which on a share of them says something
+_ROWS = 30  # least rows of a group whose share is shown
 _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 _TENTHS = tuple(f"in the {which} tenth" for which in ("lowest", *_ORDINALS, "highest"))
 
@@ -20,7 +20,8 @@ class Scores:
     """Scores of rows that were predicted before they were learned.
 
     Attributes:
-        rows: how many were scored: those with a target, after a first one was known, that did not come late.
+        rows: number of scored rows. Rows without a target, late rows and the rows up to the first target are not
+            scored.
         rmse: root mean squared error.
         mae: mean absolute error.
         crps: mean continuous ranked probability score.
@@ -28,7 +29,7 @@ class Scores:
         level: of the intervals.
         coverage: share of targets in their interval.
         width: mean width of the intervals, without those of the first ten rows of each series, which are very wide.
-        naive: RMSE and MAE of each naive forecast on the same rows, by what it is; with a base, its own as "base".
+        naive: RMSE and MAE of each naive forecast on the same rows, by its name; with a base, those of the "base" too.
         by_hour: rows and coverage at each hour of the day, 24×2; None without dates.
         by_decile: rows and coverage for each tenth of the forecasts, from the lowest on, 10×2; of the last 20 000 rows.
     """
@@ -54,7 +55,7 @@ class Scores:
 
 
 def given_the_row(by_hour: np.ndarray | None, by_tenth: np.ndarray) -> list[tuple[str, str]]:
-    """Coverage by hour of the day and by the size of the forecast, in words: where it is least and where it is most.
+    """Sentences on coverage by hour of the day and by size of the forecast: where it is least, and where it is most.
 
     >>> given_the_row(None, np.array([[40, 0.85], *8 * [[40, 0.95]], [40, 0.975]]))
     [('By forecast', 'fewest inside in the lowest tenth (85.0%), most in the highest tenth (97.5%)')]
@@ -65,7 +66,7 @@ def given_the_row(by_hour: np.ndarray | None, by_tenth: np.ndarray) -> list[tupl
 
 
 def _extremes(shares: np.ndarray | None, names: Sequence[str]) -> str:
-    """The least share and the largest, of groups that have rows enough; nothing if fewer than two have."""
+    """The least and the largest share of the groups with enough rows; nothing for fewer than two groups."""
     enough = np.flatnonzero(shares[:, 0] >= _ROWS) if shares is not None else np.zeros(0, int)
     if shares is None or len(enough) < 2:
         return ""

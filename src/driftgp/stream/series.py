@@ -1,8 +1,7 @@
 """One series: it predicts its rows, and learns from each when its target counts as known.
 
-What a series does with its rows is written down once, as a generator: it yields work for an engine, and is sent what
-the engine made of it. The runtime runs the generators of many series side by side and hands the work of all series
-that have one model to the engine in one call.
+The steps of a series are a generator: it yields work for an engine, and is sent the results. The runtime runs the
+generators of many series side by side and hands the work of all series that have one model to the engine in one call.
 """
 
 import math
@@ -31,9 +30,9 @@ class Rows:
     """Rows of one series, N of them, with the inputs that follow from its past."""
 
     raw: np.ndarray  # N×R: codes of columns, then lags and calendar
-    y: np.ndarray  # N×P, NaN where there is none
+    y: np.ndarray  # N×P, NaN where one is missing
     spans: np.ndarray  # N, time since the row before; NaN for one step
-    steps: np.ndarray  # N, the typical step as it is known by then
+    steps: np.ndarray  # N, the typical step as known at each row
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -76,7 +75,7 @@ Step = Generator[Work, np.ndarray, None]
 
 
 class Buffer:
-    """The first rows of a series, kept until they are enough to choose a model by; never more than that."""
+    """The first rows of a series, kept until there are enough of them to choose a model."""
 
     __slots__ = ("count", "first", "kept")
 
@@ -92,7 +91,7 @@ class Buffer:
 
     @property
     def rows(self) -> Rows:
-        """Those that are there; there must be one."""
+        """The rows kept so far, at least one."""
         assert self.kept is not None  # noqa: S101
         return self.kept.part(slice(self.count))
 
@@ -105,7 +104,7 @@ class Buffer:
         self.count += len(rows)
 
     def copy(self) -> "Buffer":
-        """The same rows, kept by themselves."""
+        """A copy of the buffer."""
         other = Buffer(self.first)
         if self.count:
             other.extend(self.rows)
@@ -119,11 +118,11 @@ class Waiting(NamedTuple):
     time: float  # NaN without
     wall: float
     now: float  # steps before it, where there are no times
-    issued: np.ndarray | None  # its forecast, 1 record, if anything was known then
+    issued: np.ndarray | None  # its forecast, 1 record; None before the first target
     generation: int  # of the model that made it
 
 
-# What a series knows besides its place among others.
+# Fields of a series, without its seat in a stack.
 _KEPT = (
     *("buffer", "categories", "choice", "clock", "done", "encoder", "generation", "issued", "learned", "now", "past"),
     *("queue", "waiting"),
@@ -131,18 +130,18 @@ _KEPT = (
 
 
 class Series:
-    """What one series knows.
+    """Everything that is known about one series.
 
     Attributes:
         clock: of its rows.
-        past: rows that its inputs reach back to.
+        past: the last rows, as far as inputs reach back.
         categories: of its columns of text.
         buffer: the first rows, until they have chosen a model.
-        seat: where the state of its model is; None before the first row.
-        choice: which model that is.
-        generation: how many models there have been; a forecast of an earlier one is no judge of this one.
-        queue: rows of a table whose targets count as known later, at most `horizon` of them.
-        issued: the forecasts of these; None where one is of an earlier model.
+        seat: place of its model's state; None before the first row.
+        choice: the model.
+        generation: number of models so far; a forecast of an earlier model does not judge the present one.
+        queue: rows of a table whose targets are not known yet, at most `horizon` of them.
+        issued: the forecasts of these rows; None for one of an earlier model.
         waiting: rows by id whose labels are still to come.
     """
 
@@ -177,11 +176,11 @@ class Series:
 
     @property
     def is_cold(self) -> bool:
-        """Whether nothing was learned yet, by this series or by a common start."""
+        """Whether neither this series nor its common start has learned anything."""
         return self.learned == 0 and self.owner.common is None
 
     def _cold(self, raw: np.ndarray) -> Job:
-        """Before anything was learned no row is unlike another."""
+        """The forecast before anything was learned, the same for all rows."""
         if self.seat is not None:
             made = yield Work(self.seat, np.zeros((len(raw), self.seat.stack.layout.inputs)))
             return [Part(self.seat.stack, made)]
@@ -195,7 +194,7 @@ class Series:
     # ---- predict and learn at once -----------------------------------------------------------------------------------
 
     def prompt(self, rows: Rows, known: np.ndarray | None = None) -> Job:
-        """Predict each row and then learn from it; `known` is the forecast of the first one, if it was made before."""
+        """Predict each row and then learn from it; `known` is an earlier forecast of the first row."""
         parts: list[Part] = []
         begin = 0
         if self.seat is None:
@@ -220,7 +219,7 @@ class Series:
         return parts
 
     def _learn(self, one: Rows) -> Step:
-        """Learn from a row that was predicted otherwise."""
+        """Learn from a row that was predicted elsewhere."""
         yield self._lesson(one)
         yield from self._noted(one)
 
@@ -246,7 +245,7 @@ class Series:
                 some, cold = rows.part(slice(begin, begin + room)), self.is_cold
                 made = (yield from self.foresee(some.raw))[0]
                 self._push(queue.then(some), made.records)
-                if cold:  # a forecast of before anything was learned is no judge of the model
+                if cold:  # a forecast made before anything was learned does not judge the model
                     self.issued = [None] * len(self.issued)
             else:
                 labels = queue.then(rows.part(slice(begin, None))).part(slice(len(rows) - begin))
@@ -262,7 +261,7 @@ class Series:
         return parts
 
     def _later(self, queue: Rows, labels: Rows, rows: Rows, *, last: bool) -> Generator[Work, np.ndarray, Part]:
-        """Learn from labels, each before the row of the same place is predicted; the last one may choose the model."""
+        """Learn each label just before the row at the same place is predicted; the last may choose the model."""
         X, elapsed = self._encoder.expanded(labels.raw), in_steps(labels.spans, labels.steps)
         kept = [made for made in self.issued if made is not None]
         issued = np.concatenate(kept) if kept else None
@@ -290,7 +289,7 @@ class Series:
         self.issued = issued[len(issued) - len(queue) :]
 
     def flush(self) -> Job:
-        """Learn from all rows of a table whose targets are still to count."""
+        """Learn from all rows of a table that still wait for their targets."""
         rows, self_issued = self.queue, self.issued
         self.queue, self.issued = None, []
         for i in range(0 if rows is None else len(rows)):
@@ -320,7 +319,7 @@ class Series:
         yield  # a generator, as all others here
 
     def warm(self, rows: Rows) -> Step:
-        """Begin with a batch: the model that it chooses is at work at once."""
+        """Begin with a batch, which chooses the model at once."""
         categories = self.categories
         for row in rows.raw:
             categories = self.owner.plan.grown(categories, row)
@@ -336,13 +335,13 @@ class Series:
             self.buffer.extend(rows)
 
     def _steady(self, raw: np.ndarray) -> int:
-        """How many of the next rows change neither the columns nor the model: 0 where the first has a new category."""
+        """Number of next rows that change neither columns nor model; 0 if the first has a new category."""
         if self.buffer is None:
             return len(raw)
         return self.owner.plan.new_at(self.categories, raw[: self.buffer.missing])
 
     def _noted(self, rows: Rows) -> Step:
-        """Note rows that were learned; once the first ones are complete, they choose the model."""
+        """Keep the first rows that were learned; once they are complete, they choose the model."""
         self.learned += len(rows)
         if self.buffer is None:
             return
@@ -361,7 +360,7 @@ class Series:
             self.buffer = None
 
     def _grow(self, rows: Rows) -> Step:
-        """Have an input for the categories of the first of these rows: learn again, from all rows before it."""
+        """Add inputs for the new categories of the first of these rows, and learn again from all rows before it."""
         categories = self.owner.plan.grown(self.categories, rows.raw[0])
         encoder = self.owner.encoder(categories)
         before = None if self.buffer is None or not self.buffer.count else self.buffer.rows
@@ -375,7 +374,7 @@ class Series:
         return choice._replace(warmup=0)  # there is no batch yet: rows are learned one after another
 
     def _replayed(self, choice: Choice, encoder: Encoder, rows: Rows | None, step: float | None = None) -> Step:
-        """Have a model at work that has rows behind it: warmed up on the first, and taught the others in order."""
+        """Start a model on earlier rows: it warms up on the first ones, and learns the others in order."""
         count = 0 if rows is None else min(choice.warmup, len(rows))
         seat = self._started(choice._replace(warmup=count), encoder, rows)
         if rows is not None and count < len(rows):
@@ -385,7 +384,8 @@ class Series:
             if h == 1:
                 yield Work(seat, X, rest.y, elapsed)
             else:
-                cold = count == 0 and self.owner.common is None  # whose forecasts are no judge, as in `delayed`
+                # whose forecasts do not judge the model, as in `delayed`
+                cold = count == 0 and self.owner.common is None
                 issued = None if cold else (yield Work(seat, X[:h]))
                 places = np.arange(len(X)) - h
                 places[:h] = -1 if cold else len(X) + np.arange(min(h, len(X)))
@@ -421,14 +421,14 @@ class Series:
         self.issued = [None] * len(self.issued)
 
     def _warn_of_nothing(self, raw: np.ndarray) -> None:
-        """Say it if a column had no value in any of the first rows."""
+        """Warn if a column had no value in any of the first rows."""
         names = self.owner.plan.names
         nothing = [name for name, column in zip(names, raw.T, strict=False) if np.isnan(column).all()]
         if nothing and self.owner.outspoken:
             warnings.warn(f"X: {never_there(nothing, len(raw))}", UserWarning, stacklevel=2)
 
     def _warn_of_base(self, rows: Rows) -> None:
-        """Say it if a forecast from elsewhere cannot be right."""
+        """Warn if a forecast from elsewhere cannot be right."""
         given = self.owner.settings.base
         place = base.place_of(given)
         if place is not None and self.owner.outspoken:
@@ -451,19 +451,19 @@ class Series:
         return self.seat is None or self.buffer is not None
 
     def twin(self) -> "Series":
-        """The same series with first rows and a state of its own, to be changed while this one stays as it is."""
+        """A copy of the series with its first rows and state, which may change while this one stays the same."""
         other = self.moved(self.owner)
         other.buffer = None if self.buffer is None else self.buffer.copy()
         other.waiting = dict(self.waiting)
         return other
 
     def leave(self) -> None:
-        """Give its place back: a twin has taken over."""
+        """Free the seat: the copy has replaced this series."""
         if self.seat is not None:
             self.seat.stack.release(self.seat.slot)
 
     def moved(self, owner: "Streams") -> "Series":
-        """The same series among others."""
+        """The same series in another stack."""
         other = Series(owner)
         for name in _KEPT:
             setattr(other, name, getattr(self, name))
@@ -520,7 +520,7 @@ class Series:
             self._restore_seat(stored, seat)
 
     def _restore_seat(self, stored: dict[str, Any], seat: Seat) -> None:
-        """Take back the model, the first rows, and the rows of a table whose targets are still to count."""
+        """Take back the model, the first rows, and the rows of a table that wait for their targets."""
         owner, P = self.owner, self.owner.P
         R = len(owner.plan.names) + len(owner.derived.names)
         self.seat, self.encoder = seat, owner.encoder(self.categories)
@@ -549,7 +549,7 @@ def _count(value: Any) -> int:
 
 
 def _rows(arrays: list[Any], columns: int, outputs: int) -> Rows:
-    """Rows as a file has them, or a refusal."""
+    """Rows from a file, checked."""
     rows = Rows(*(np.asarray(array, np.float64) for array in arrays))
     N = len(rows)
     if [array.shape for array in rows.arrays] != [(N, columns), (N, outputs), (N,), (N,)]:
@@ -560,7 +560,7 @@ def _rows(arrays: list[Any], columns: int, outputs: int) -> Rows:
 
 
 def _record(words: Any, dtype: np.dtype | None) -> np.ndarray | None:
-    """One forecast as a file has it, or a refusal; None where there is none."""
+    """One forecast from a file, checked; None if the file has none."""
     if words is None or dtype is None:
         return None
     array = np.asarray(words, np.uint64)

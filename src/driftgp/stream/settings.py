@@ -17,7 +17,7 @@ _LARGEST = 1_000_000  # rows that a lag or a horizon may span
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user says of the rows, in one form; `settings` reads what users type.
+    """The settings of a stream, checked; `settings` makes them from user input.
 
     Attributes:
         target: column to predict, in frames and files; None where targets come by themselves.
@@ -26,8 +26,8 @@ class Settings:
         features: columns that are known when their row is predicted. None: all of them where targets come by
             themselves, and none in a table with a target.
         known: columns that are known ahead of time; they are features too.
-        others: what becomes of the other columns of a table with a target: "late", their values `horizon` rows before,
-            or "ignored".
+        others: the other columns of a table with a target: "late" (their values of `horizon` rows before) or
+            "ignored".
         lags: steps back to each past target that is an input.
         calendar: cycles of the calendar that are inputs: "day", "week", "year".
         holidays: dates, or the code of a country, for an input that is 1 on holidays.
@@ -36,7 +36,7 @@ class Settings:
         support: where targets can lie.
         base: column that holds a forecast of the target from elsewhere, known with the row; its index in arrays.
         level: of the intervals that commands print.
-        missing: what becomes of a row with a blank input: fill it in ("carry"), "skip" or "refuse" the row.
+        missing: what to do with a blank input: fill it in ("carry"), "skip" or "refuse" the row.
     """
 
     target: str | None = None

@@ -2,9 +2,9 @@
 
     {"is": "AGP", "kernel": {"is": "SE", "lengthscale": 0.5, "variance": 1.0}, "noise": [1.0], "inducing": 20, …}
 
-The way back goes through a fixed table of the library's own classes, each of which checks its settings as it always
-does: nothing is imported or executed because a file names it. A class that is not in the table (a kernel of the user's
-own, a rival) is described by its full name, and can be compared with a given model.
+Reading uses a fixed table of the library's own classes, each of which checks its settings. So nothing is imported or
+executed because a file names it. Other classes (a user's own kernel, a rival) are described by their full names, and
+can only be compared with a given model.
 """
 
 import functools
@@ -39,7 +39,7 @@ from driftgp.wrappers import (
 
 # Arrays of more entries than this, in settings of classes outside the table, are known by a digest.
 _WRITTEN_OUT = 64
-# What is read back: at most so many values, nested at most so deep.
+# Limits for reading: number of values, and depth of nesting.
 _MOST, _DEEPEST = 1_000_000, 40
 
 
@@ -105,7 +105,7 @@ def _full_name(value: Any) -> str:
 
 
 def rebuilt(stored: Any) -> Model:
-    """The model that a portrait, read from JSON, describes; refuses what is not the portrait of a model.
+    """The model described by a portrait from JSON; refuses anything else.
 
     >>> rebuilt(json.loads(json.dumps(portrait(Within(AGP(inducing=3), margin=0.5))))).margin
     0.5
@@ -147,7 +147,7 @@ def model_of(what: str, stored: Any, given: Model | None) -> Model:
 
 
 def _limit(stored: Any) -> None:
-    """Refuse what is nested too deep, or too large, before anything is made of it."""
+    """Refuse a portrait that is nested too deep, or too large, before any object is made."""
     level, count = [stored], 0
     for _ in range(_DEEPEST):
         level = [inner for value in level for inner in _inside(value)]
@@ -201,7 +201,7 @@ def _standardize(settings: dict[str, Any]) -> Standardize:
 
 
 def _calibrated(settings: dict[str, Any]) -> Calibrated:
-    """It takes weights and keeps their logarithms: to the last bit as they were."""
+    """Made from the stored logarithms of the weights, so that they are the same to the last bit."""
     log_prior = tuple(map(float, settings.pop("log_prior")))
     with np.errstate(over="ignore"):
         made = Calibrated(**settings, prior=np.exp(log_prior).tolist())
@@ -212,7 +212,7 @@ def _calibrated(settings: dict[str, Any]) -> Calibrated:
 
 
 def _bank(settings: dict[str, Any]) -> Bank:
-    """It scales weights so that they sum to 1: to the last bit as they were."""
+    """Made from the stored weights, so that they are the same to the last bit."""
     prior = tuple(map(float, settings.pop("prior")))
     made = Bank(**settings)
     if len(made.prior) != len(prior) or not (np.isclose(sum(prior), 1.0) and min(prior) >= 0.0):
@@ -228,7 +228,7 @@ _PARTS: tuple[Any, ...] = (
     *(Around, Bank, Bounded, Calibrated, Credible, Gaps, Guarded, Standardize, Watched, Within, Monitor),
 )
 _TABLE: dict[str, Any] = {part.__name__: part for part in _PARTS}
-# What a setting of this name must be, whichever part it is of.
+# The type of each setting, by its name, for all parts.
 _KINDS: dict[str, type] = {
     "model": Model,
     "monitor": Monitor,

@@ -12,7 +12,7 @@ _FIRST = 1  # records that a stack has room for, before it doubles
 
 
 class Stack:
-    """The states of the series that have one model. A slot that was given back is given out again."""
+    """The states of the series that have one model. Free slots are used again."""
 
     def __init__(self, model: Model, layout: Layout) -> None:
         """Have room for one."""
@@ -34,7 +34,7 @@ class Stack:
         return slot
 
     def release(self, slot: int) -> None:
-        """Give a slot back; once nobody has one, the memory is given back too."""
+        """Free a slot; when all slots are free, the memory is freed too."""
         self._free.append(slot)
         if len(self._free) == len(self.records):
             self.records, self._free = self.records[:0].copy(), []
