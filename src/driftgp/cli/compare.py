@@ -6,40 +6,16 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from driftgp.base.wording import figure
-from driftgp.cli import console
+from driftgp.cli import console, options
 from driftgp.cli.console import Column
-from driftgp.cli.options import (
-    MODEL,
-    AsJSON,
-    Base,
-    Calendar,
-    Columns,
-    Decimal,
-    Delimiter,
-    Effort,
-    Encoding,
-    Holidays,
-    Horizon,
-    Known,
-    Lags,
-    Malformed,
-    Others,
-    Picture,
-    Season,
-    Sheet,
-    Table,
-    Target,
-    Time,
-    TimeFormat,
-)
+from driftgp.cli.options import MODEL, option
 
 if TYPE_CHECKING:
     from driftgp.comparison import Backtest
     from driftgp.runs.inputs import Whole
 
+_NO_SETTINGS = frozenset(("file", "season", "methods", "rows", "warmup", "refit", "plot", "as_json"))
 COLUMNS = (
     Column("method", "method"),
     Column("rmse", "RMSE", figure),
@@ -53,45 +29,39 @@ COLUMNS = (
 
 
 def compare(
-    file: Table,
-    target: Target = None,
-    features: Columns = None,
-    known: Known = None,
-    others: Others = None,
-    lags: Lags = None,
-    calendar: Calendar = None,
-    holidays: Holidays = None,
-    effort: Effort = None,
-    base: Base = None,
-    malformed: Malformed = None,
-    time: Time = None,
-    horizon: Horizon = None,
-    season: Season = None,
+    file: options.Table,
+    target: options.Target = None,
+    features: options.Columns = None,
+    known: options.Known = None,
+    others: options.Others = None,
+    lags: options.Lags = None,
+    calendar: options.Calendar = None,
+    holidays: options.Holidays = None,
+    effort: options.Effort = None,
+    base: options.Base = None,
+    malformed: options.Malformed = None,
+    time: options.Time = None,
+    horizon: options.Horizon = None,
+    season: options.Season = None,
     methods: Annotated[
         str | None,
-        typer.Option(
-            help="Names, with commas: 'persistence, seasonal naive, RLS, Ridge, LightGBM, "
+        option(
+            MODEL,
+            "Names, with commas: 'persistence, seasonal naive, RLS, Ridge, LightGBM, "
             "river linear, river tree, river forest, river kNN'.",
-            show_default="all that are installed",
-            rich_help_panel=MODEL,
+            default="all that are installed",
         ),
     ] = None,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Read only this many rows.", show_default="all", rich_help_panel=MODEL)
-    ] = None,
-    warmup: Annotated[
-        int | None, typer.Option(min=1, help="First rows, which are not scored.", rich_help_panel=MODEL)
-    ] = 500,
-    refit: Annotated[
-        int, typer.Option(min=1, help="Rows after which batch methods are fitted again.", rich_help_panel=MODEL)
-    ] = 168,
-    time_format: TimeFormat = None,
-    decimal: Decimal = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    plot: Picture = None,
-    as_json: AsJSON = False,
+    rows: Annotated[int | None, option(MODEL, "Read only this many rows.", default="all", min=1)] = None,
+    warmup: Annotated[int | None, option(MODEL, "First rows, which are not scored.", min=1)] = 500,
+    refit: Annotated[int, option(MODEL, "Rows after which batch methods are fitted again.", min=1)] = 168,
+    time_format: options.TimeFormat = None,
+    decimal: options.Decimal = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    plot: options.Picture = None,
+    as_json: options.AsJSON = False,
 ) -> None:
     """Compare the default model with persistence, Ridge, LightGBM and others on a table of your own.
 
@@ -99,7 +69,7 @@ def compare(
 
     The methods of other libraries need the extra `compare`.
     """
-    given = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
+    given = {name: value for name, value in locals().items() if name not in _NO_SETTINGS and value is not None}
     from driftgp.comparison import METHODS, backtest
     from driftgp.runs import settings_from
     from driftgp.runs.inputs import read_whole
@@ -110,7 +80,7 @@ def compare(
     for remark in read.remarks:
         console.remark(remark)
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
-    stream = {field: getattr(read.settings, field) for field in _OF_THE_STREAM}
+    stream = {name: value for name, value in vars(read.settings).items() if name not in ("key", "level", "missing")}
     with (
         console.progress(len(METHODS if names is None else names) + 1 + (base is not None), "comparing") as report,
         warnings.catch_warnings(record=True) as said,
@@ -131,43 +101,6 @@ def compare(
 
         plots.save(backtest_figure(found, _axis(read)[found.warmup :], settings.target), plot)
         console.remark(f"wrote {plot}")
-
-
-_OF_THE_STREAM = (
-    "target",
-    "time",
-    "features",
-    "known",
-    "others",
-    "lags",
-    "calendar",
-    "holidays",
-    "horizon",
-    "effort",
-    "support",
-    "base",
-)
-_SETTINGS = frozenset(
-    (
-        "target",
-        "features",
-        "known",
-        "others",
-        "lags",
-        "calendar",
-        "holidays",
-        "effort",
-        "base",
-        "malformed",
-        "time",
-        "horizon",
-        "time_format",
-        "decimal",
-        "delimiter",
-        "encoding",
-        "sheet",
-    )
-)
 
 
 def _show(found: Backtest, target: str, effort: str, refit: int) -> None:

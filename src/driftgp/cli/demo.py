@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftgp.cli import console
+from driftgp.cli import console, options
 from driftgp.cli.console import Column
 from driftgp.cli.tables import COLUMNS, comparison_table
 
@@ -42,15 +42,6 @@ class Relevance(StrEnum):
     DIAGONAL = "diagonal"
 
 
-def _picture_file(path: Path) -> Path:
-    """Refuse, before anything is computed, a file that could not be written."""
-    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise typer.BadParameter(f"{path} must end in .png, .pdf or .svg")
-    if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {path.absolute().parent} to write {path.name} to")
-    return path
-
-
 def demo(
     seeds: Annotated[int, typer.Option(min=1, help="Average over this many seeds.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="First seed, the one of the picture.")] = 0,
@@ -77,7 +68,7 @@ def demo(
         typer.Option(
             help="Picture of the toy stream: .png, .pdf or .svg; that of the bikes is beside it.",
             dir_okay=False,
-            callback=_picture_file,
+            callback=options.picture,
         ),
     ] = Path("demo.png"),
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Write the pictures.")] = True,

@@ -6,36 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from driftgp.base.wording import figure
-from driftgp.cli import console
+from driftgp.cli import console, options
 from driftgp.cli.console import Column
-from driftgp.cli.options import (
-    FILES,
-    INPUTS,
-    MODEL,
-    TIME,
-    AsJSON,
-    Decimal,
-    Delimiter,
-    Effort,
-    Encoding,
-    Holidays,
-    Key,
-    Known,
-    Malformed,
-    Picture,
-    Season,
-    Sheet,
-    Support,
-    Table,
-    Target,
-    Time,
-    TimeFormat,
-    in_a_folder,
-    output_file,
-)
+from driftgp.cli.options import FILES, INPUTS, MODEL, TIME, in_a_folder, option, output_file
 
 if TYPE_CHECKING:
     from driftgp.cli.forecasting import Answer
@@ -47,53 +21,39 @@ _READING = ("malformed", "time_format", "decimal", "delimiter", "encoding", "she
 
 
 def forecast(
-    file: Table,
-    target: Target = None,
-    steps: Annotated[
-        str, typer.Option("--next", help="How far ahead: rows, or a time such as 24h or 28d.", rich_help_panel=TIME)
-    ] = "24",
-    key: Key = None,
-    known: Known = None,
-    past: Annotated[
-        str | None,
-        typer.Option(help="Columns known up to the last row only, such as a measurement.", rich_help_panel=INPUTS),
-    ] = None,
-    holidays: Holidays = None,
-    time: Time = None,
-    season: Season = None,
-    effort: Effort = None,
-    support: Support = None,
-    level: Annotated[
-        str, typer.Option(help="Of the intervals: 0.95, or several in percent such as 80,95.", rich_help_panel=MODEL)
-    ] = "0.95",
+    file: options.Table,
+    target: options.Target = None,
+    steps: Annotated[str, option(TIME, "How far ahead: rows, or a time such as 24h or 28d.", "--next")] = "24",
+    key: options.Key = None,
+    known: options.Known = None,
+    past: Annotated[str | None, option(INPUTS, "Columns known up to the last row only, such as a measurement.")] = None,
+    holidays: options.Holidays = None,
+    time: options.Time = None,
+    season: options.Season = None,
+    effort: options.Effort = None,
+    support: options.Support = None,
+    level: Annotated[str, option(MODEL, "Of the intervals: 0.95, or several in percent such as 80,95.")] = "0.95",
     backtest: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Number of past moments from which forecasts are compared with those of other methods.",
-            rich_help_panel=MODEL,
-        ),
+        option(MODEL, "Number of past moments from which forecasts are compared with those of other methods.", min=1),
     ] = None,
-    malformed: Malformed = None,
-    time_format: TimeFormat = None,
-    decimal: Decimal = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="Forecast: .csv or .parquet.", callback=output_file, rich_help_panel=FILES),
-    ] = None,
-    plot: Picture = None,
+    malformed: options.Malformed = None,
+    time_format: options.TimeFormat = None,
+    decimal: options.Decimal = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    output: Annotated[Path | None, option(FILES, "Forecast: .csv or .parquet.", callback=output_file)] = None,
+    plot: options.Picture = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            help="Resume from this file if it is there, with new rows only, and keep it up to date.",
+        option(
+            FILES,
+            "Resume from this file if it is there, with new rows only, and keep it up to date.",
             callback=in_a_folder,
-            rich_help_panel=FILES,
         ),
     ] = None,
-    as_json: AsJSON = False,
+    as_json: options.AsJSON = False,
 ) -> None:
     """Forecast the rows after the end of a table, of one series or of many, with intervals.
 

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from driftgp.cli.demo import _picture_file as check_picture
-
 INPUTS, TIME, MODEL, FILES = "Inputs", "Time and series", "Model", "Files"  # panels of the help
 WRITTEN = "How the file is written, where its rows do not show it"
 NAMED = "Model by name: each of these means --model agp where no model is named"
@@ -46,9 +44,16 @@ class WithCalendar(TyperCommand):
         return super().parse_args(ctx, given)
 
 
+def option(panel: str, text: str, *flags: str, default: str | None = None, **more: Any) -> Any:
+    """An option in a panel of the help; `default` says what holds without it, where its value does not."""
+    return typer.Option(*flags, help=text, show_default=default or True, rich_help_panel=panel, **more)
+
+
 def picture(path: Path | None) -> Path | None:
-    """Refuse a picture that could not be written, before anything is computed."""
-    return None if path is None else check_picture(path)
+    """Refuse, before anything is computed, a picture that could not be written."""
+    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise typer.BadParameter(f"{path} must end in .png, .pdf or .svg")
+    return in_a_folder(path)
 
 
 def output_file(path: Path | None) -> Path | None:
@@ -75,111 +80,57 @@ Table = Annotated[
         callback=there,
     ),
 ]
-TimeFormat = Annotated[
-    str | None,
-    typer.Option(
-        help="day-first, month-first, seconds, milliseconds (since 1970), or a format such as '%d/%m/%Y %H:%M'.",
-        rich_help_panel=WRITTEN,
-    ),
-]
-Decimal = Annotated[str | None, typer.Option(help="Decimal mark: point or comma.", rich_help_panel=WRITTEN)]
-Delimiter = Annotated[
-    str | None, typer.Option(help="Character between cells, or tab, semicolon, space.", rich_help_panel=WRITTEN)
-]
-Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of the text, such as cp1252 or utf-16.", rich_help_panel=WRITTEN)
-]
-Sheet = Annotated[str | None, typer.Option(help="Sheet to read, if a workbook has several.", rich_help_panel=WRITTEN)]
-Target = Annotated[str | None, typer.Option(help="Column to predict.", rich_help_panel=INPUTS)]
+Target = Annotated[str | None, option(INPUTS, "Column to predict.")]
 Columns = Annotated[
-    str | None,
-    typer.Option(
-        help="Columns known when their row is predicted, separated by commas.",
-        show_default="none",
-        rich_help_panel=INPUTS,
-    ),
+    str | None, option(INPUTS, "Columns known when their row is predicted, separated by commas.", default="none")
 ]
-Known = Annotated[
-    str | None,
-    typer.Option(help="Columns known ahead of time, such as a holiday flag or a forecast.", rich_help_panel=INPUTS),
-]
+Known = Annotated[str | None, option(INPUTS, "Columns known ahead of time, such as a holiday flag or a forecast.")]
 Others = Annotated[
-    str | None,
-    typer.Option(
-        help="The other columns: late (their values one horizon before) or ignored.",
-        show_default="late",
-        rich_help_panel=INPUTS,
-    ),
+    str | None, option(INPUTS, "The other columns: late (their values one horizon before) or ignored.", default="late")
 ]
 Lags = Annotated[
     str | None,
-    typer.Option(
-        help="Past targets as inputs: how many, or how many steps back, such as 1,2,24.",
-        show_default="chosen from the first rows",
-        rich_help_panel=INPUTS,
+    option(
+        INPUTS,
+        "Past targets as inputs: how many, or how many steps back, such as 1,2,24.",
+        default="chosen from the first rows",
     ),
 ]
 Calendar = Annotated[
     str | None,
-    typer.Option(
-        help="Cycles as inputs: day, week, year or none; without a value: day,week.",
-        show_default="chosen from the times",
-        rich_help_panel=INPUTS,
+    option(
+        INPUTS,
+        "Cycles as inputs: day, week, year or none; without a value: day,week.",
+        default="chosen from the times",
     ),
 ]
-Holidays = Annotated[
-    str | None,
-    typer.Option(help="Days off, such as 2024-12-25,2024-12-26, or a country such as DE-BY.", rich_help_panel=INPUTS),
-]
-Key = Annotated[
-    str | None, typer.Option(help="Column of keys: each key is a series with its own model.", rich_help_panel=TIME)
-]
-Effort = Annotated[
-    str | None,
-    typer.Option(
-        help="Effort of the default model: low (thousands of keys), medium or high.",
-        show_default="medium",
-        rich_help_panel=MODEL,
-    ),
-]
-Support = Annotated[
-    str | None,
-    typer.Option(
-        help="Range of the targets: auto, real, positive, or 0,100.", show_default="auto", rich_help_panel=MODEL
-    ),
-]
+Holidays = Annotated[str | None, option(INPUTS, "Days off, such as 2024-12-25,2024-12-26, or a country such as DE-BY.")]
 Base = Annotated[
-    str | None,
-    typer.Option(
-        help="Column with a forecast from elsewhere, to be corrected and given intervals.",
-        rich_help_panel=INPUTS,
-    ),
+    str | None, option(INPUTS, "Column with a forecast from elsewhere, to be corrected and given intervals.")
 ]
-Malformed = Annotated[
-    str | None,
-    typer.Option(help="What to do with a malformed row: stop or skip.", show_default="stop", rich_help_panel=INPUTS),
-]
+Malformed = Annotated[str | None, option(INPUTS, "What to do with a malformed row: stop or skip.", default="stop")]
 Time = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of times, or two columns: date,hour.", show_default="first column of dates", rich_help_panel=TIME
-    ),
+    str | None, option(TIME, "Column of times, or two columns: date,hour.", default="first column of dates")
 ]
-Season = Annotated[
-    int | None, typer.Option(min=1, help="Rows in a season.", show_default="from the times", rich_help_panel=TIME)
-]
+Season = Annotated[int | None, option(TIME, "Rows in a season.", min=1, default="from the times")]
 Horizon = Annotated[
-    int | None,
-    typer.Option(
-        help="How many rows ahead to predict, counted from the last known target.",
-        show_default="1",
-        rich_help_panel=TIME,
+    int | None, option(TIME, "How many rows ahead to predict, counted from the last known target.", default="1")
+]
+Key = Annotated[str | None, option(TIME, "Column of keys: each key is a series with its own model.")]
+Effort = Annotated[
+    str | None, option(MODEL, "Effort of the default model: low (thousands of keys), medium or high.", default="medium")
+]
+Support = Annotated[str | None, option(MODEL, "Range of the targets: auto, real, positive, or 0,100.", default="auto")]
+Level = Annotated[float | None, option(MODEL, "Share of targets that intervals hold.", default="0.95")]
+TimeFormat = Annotated[
+    str | None,
+    option(
+        WRITTEN, "day-first, month-first, seconds, milliseconds (since 1970), or a format such as '%d/%m/%Y %H:%M'."
     ),
 ]
-Level = Annotated[
-    float | None, typer.Option(help="Share of targets that intervals hold.", show_default="0.95", rich_help_panel=MODEL)
-]
-Picture = Annotated[
-    Path | None, typer.Option(help="Picture to write: .png, .pdf or .svg.", callback=picture, rich_help_panel=FILES)
-]
-AsJSON = Annotated[bool, typer.Option("--json", help="Print the table as JSON.", rich_help_panel=FILES)]
+Decimal = Annotated[str | None, option(WRITTEN, "Decimal mark: point or comma.")]
+Delimiter = Annotated[str | None, option(WRITTEN, "Character between cells, or tab, semicolon, space.")]
+Encoding = Annotated[str | None, option(WRITTEN, "Encoding of the text, such as cp1252 or utf-16.")]
+Sheet = Annotated[str | None, option(WRITTEN, "Sheet to read, if a workbook has several.")]
+Picture = Annotated[Path | None, option(FILES, "Picture to write: .png, .pdf or .svg.", callback=picture)]
+AsJSON = Annotated[bool, option(FILES, "Print the table as JSON.", "--json")]

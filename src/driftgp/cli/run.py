@@ -9,42 +9,9 @@ import time as clock
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from driftgp.cli import console
+from driftgp.cli import console, options
 from driftgp.cli.job import Job
-from driftgp.cli.options import (
-    FILES,
-    INPUTS,
-    MODEL,
-    NAMED,
-    AsJSON,
-    Base,
-    Calendar,
-    Columns,
-    Decimal,
-    Delimiter,
-    Effort,
-    Encoding,
-    Holidays,
-    Horizon,
-    Key,
-    Known,
-    Lags,
-    Level,
-    Malformed,
-    Others,
-    Picture,
-    Sheet,
-    Support,
-    Table,
-    Target,
-    Time,
-    TimeFormat,
-    in_a_folder,
-    output_file,
-    picture,
-)
+from driftgp.cli.options import FILES, INPUTS, MODEL, NAMED, in_a_folder, option, output_file, picture
 
 if TYPE_CHECKING:
     from driftgp.runs import Saved, Settings
@@ -58,127 +25,84 @@ _NO_SETTINGS = frozenset(
 
 
 def run(
-    file: Table,
-    target: Target = None,
-    features: Columns = None,
-    known: Known = None,
-    others: Others = None,
-    lags: Lags = None,
-    calendar: Calendar = None,
-    holidays: Holidays = None,
-    time: Time = None,
-    horizon: Horizon = None,
-    key: Key = None,
-    effort: Effort = None,
-    support: Support = None,
-    base: Base = None,
+    file: options.Table,
+    target: options.Target = None,
+    features: options.Columns = None,
+    known: options.Known = None,
+    others: options.Others = None,
+    lags: options.Lags = None,
+    calendar: options.Calendar = None,
+    holidays: options.Holidays = None,
+    time: options.Time = None,
+    horizon: options.Horizon = None,
+    key: options.Key = None,
+    effort: options.Effort = None,
+    support: options.Support = None,
+    base: options.Base = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            help="default, agp, fast, hybrid, persistence, mean; with driftgp\\[rivals]: exact, fitc, svgp, w-vsgp, "
+        option(
+            MODEL,
+            "default, agp, fast, hybrid, persistence, mean; with driftgp\\[rivals]: exact, fitc, svgp, w-vsgp, "
             "agp-vsi.",
-            show_default="default",
-            rich_help_panel=MODEL,
+            default="default",
         ),
     ] = None,
-    level: Level = None,
+    level: options.Level = None,
     alarms: Annotated[
-        bool | None,
-        typer.Option("--alarms/--no-alarms", help="Raise alarms when something has changed.", rich_help_panel=MODEL),
+        bool | None, option(MODEL, "Raise alarms when something has changed.", "--alarms/--no-alarms")
     ] = None,
     kernel: Annotated[
-        str | None,
-        typer.Option(
-            help="Kernel, such as 'se * periodic + constant'.", show_default="linear + se", rich_help_panel=NAMED
-        ),
+        str | None, option(NAMED, "Kernel, such as 'se * periodic + constant'.", default="linear + se")
     ] = None,
-    inducing: Annotated[
-        int | None, typer.Option(help="Largest number of inducing points.", show_default="40", rich_help_panel=NAMED)
-    ] = None,
-    window: Annotated[
-        int | None, typer.Option(help="Rows in the window of the model.", show_default="300", rich_help_panel=NAMED)
-    ] = None,
+    inducing: Annotated[int | None, option(NAMED, "Largest number of inducing points.", default="40")] = None,
+    window: Annotated[int | None, option(NAMED, "Rows in the window of the model.", default="300")] = None,
     half_life: Annotated[
         str | None,
-        typer.Option(
-            help="Time (7d, 36h) or number of rows after which a row counts half.",
-            show_default="from --window",
-            rich_help_panel=NAMED,
-        ),
+        option(NAMED, "Time (7d, 36h) or number of rows after which a row counts half.", default="from --window"),
     ] = None,
     warmup: Annotated[
-        int | None,
-        typer.Option(
-            help="First rows, from which the model takes its starting values; 0: none.",
-            show_default="100",
-            rich_help_panel=NAMED,
-        ),
+        int | None, option(NAMED, "First rows, from which the model takes its starting values; 0: none.", default="100")
     ] = None,
     missing: Annotated[
         str | None,
-        typer.Option(
-            help="What to do with a blank input: carry (fill it in), skip (do not learn the row) or refuse.",
-            show_default="carry",
-            rich_help_panel=INPUTS,
+        option(
+            INPUTS,
+            "What to do with a blank input: carry (fill it in), skip (do not learn the row) or refuse.",
+            default="carry",
         ),
     ] = None,
-    malformed: Malformed = None,
+    malformed: options.Malformed = None,
     standardise: Annotated[
-        bool | None,
-        typer.Option("--standardise/--no-standardise", help="Scale inputs and targets.", rich_help_panel=NAMED),
+        bool | None, option(NAMED, "Scale inputs and targets.", "--standardise/--no-standardise")
     ] = None,
     calibrate: Annotated[
         bool | None,
-        typer.Option(
-            "--calibrate/--no-calibrate",
-            help="Adapt the width of intervals to their share of targets.",
-            rich_help_panel=NAMED,
-        ),
+        option(NAMED, "Adapt the width of intervals to their share of targets.", "--calibrate/--no-calibrate"),
     ] = None,
-    time_format: TimeFormat = None,
-    decimal: Decimal = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
+    time_format: options.TimeFormat = None,
+    decimal: options.Decimal = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            help="Predictions: .csv or .parquet; - for standard output.", callback=output_file, rich_help_panel=FILES
-        ),
+        Path | None, option(FILES, "Predictions: .csv or .parquet; - for standard output.", callback=output_file)
     ] = None,
-    plot: Picture = None,
+    plot: options.Picture = None,
     importance: Annotated[
-        Path | None,
-        typer.Option(
-            help="Picture of the importance of each input over time, to write.", callback=picture, rich_help_panel=FILES
-        ),
+        Path | None, option(FILES, "Picture of the importance of each input over time, to write.", callback=picture)
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            help="Resume from this file if it is there, and keep it up to date.",
-            callback=in_a_folder,
-            rich_help_panel=FILES,
-        ),
+        option(FILES, "Resume from this file if it is there, and keep it up to date.", callback=in_a_folder),
     ] = None,
-    frozen: Annotated[
-        bool,
-        typer.Option("--frozen", help="Predict from the checkpoint and learn nothing.", rich_help_panel=FILES),
-    ] = False,
+    frozen: Annotated[bool, option(FILES, "Predict from the checkpoint and learn nothing.", "--frozen")] = False,
     every: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Rows between checkpoints.", show_default=f"{EVERY}, or 1 for -", rich_help_panel=FILES
-        ),
+        int | None, option(FILES, "Rows between checkpoints.", default=f"{EVERY}, or 1 for -", min=1)
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="TOML file with settings; options on the command line win.", rich_help_panel=FILES),
-    ] = None,
-    summary: Annotated[
-        bool, typer.Option("--summary/--no-summary", help="Print the table of scores.", rich_help_panel=FILES)
-    ] = True,
-    as_json: AsJSON = False,
+    config: Annotated[Path | None, option(FILES, "TOML file with settings; options on the command line win.")] = None,
+    summary: Annotated[bool, option(FILES, "Print the table of scores.", "--summary/--no-summary")] = True,
+    as_json: options.AsJSON = False,
 ) -> None:
     """Predict each row of a table before learning from it: predictions, intervals, a summary, a picture.
 
