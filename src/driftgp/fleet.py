@@ -21,7 +21,7 @@ from driftgp.stream.begin import Given, Start
 from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.keys import Key
 from driftgp.stream.runtime import Block, Streams
-from driftgp.stream.settings import Missing, Others, Settings, settings
+from driftgp.stream.settings import Missing, Others, Settings, settings_among
 
 __all__ = ["Fleet", "Key"]
 
@@ -95,25 +95,9 @@ class Fleet:
             missing: what to do with rows with a blank input: "carry", "skip" or "refuse".
             half_life: refused: see `Online`.
         """
+        chosen = settings_among(locals())
         refuse_of_the_default(model, effort, support, base)
         refuse_half_life(half_life)
-        chosen = settings(
-            key=key,
-            target=target,
-            time=time,
-            features=features,
-            known=known,
-            others=others,
-            lags=lags,
-            calendar=calendar,
-            holidays=holidays,
-            horizon=horizon,
-            effort=effort,
-            support=support,
-            base=base,
-            level=level,
-            missing=missing,
-        )
         self._adopt(Streams(chosen, start_of(chosen, model)))
 
     def _adopt(self, streams: Streams) -> None:

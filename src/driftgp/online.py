@@ -23,7 +23,7 @@ from driftgp.stream.plan import Plan
 from driftgp.stream.quick import Quick, quick
 from driftgp.stream.runtime import Block, Inputs, Streams
 from driftgp.stream.series import Series
-from driftgp.stream.settings import Missing, Others, Settings, settings
+from driftgp.stream.settings import Missing, Others, Settings, settings_among
 
 _KIND = "online"
 
@@ -114,36 +114,16 @@ class Online:
             missing: rows with a blank input: fill it in ("carry"), "skip" them, or "refuse" them.
             half_life: refused: the default learns how fast to forget, and a model has a setting for it.
         """
+        chosen = settings_among(locals())
         if state is not None and not isinstance(model, Model):
             raise ValueError(
                 "state must come with its model: Online(model, state); or load both with Online.load(path)"
             )
         refuse_of_the_default(model, effort, support, base)
         refuse_half_life(half_life)
-        self._restart(
-            settings(
-                target=target,
-                time=time,
-                features=features,
-                known=known,
-                others=others,
-                lags=lags,
-                calendar=calendar,
-                holidays=holidays,
-                horizon=horizon,
-                effort=effort,
-                support=support,
-                base=base,
-                level=level,
-                missing=missing,
-            ),
-            model,
-        )
+        self._adopt(Streams(chosen, start_of(chosen, model)))
         if state is not None and isinstance(model, Model):
             self._seat(state.of(model))  # refuses a state of another model
-
-    def _restart(self, chosen: Settings, model: Model | Start | None) -> None:
-        self._adopt(Streams(chosen, start_of(chosen, model)))
 
     def _adopt(self, streams: Streams) -> None:
         self._streams = streams

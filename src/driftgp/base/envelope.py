@@ -34,24 +34,6 @@ def affordable(what: str, size: int, length: int) -> None:
         )
 
 
-def packed_numbers(data: bytes, level: int = 6) -> bytes:
-    """Compressed numbers; not compressed where a reader would refuse the ratio of their sizes."""
-    small = zlib.compress(data, level)
-    return small if len(data) <= _TIMES * len(small) + _NUMBERS else zlib.compress(data, 0)
-
-
-def inflated(block: bytes | memoryview, size: int) -> bytes:
-    """A compressed block, unpacked to a known size and never beyond it."""
-    inflator = zlib.decompressobj()
-    try:
-        data = inflator.decompress(block, size + 1)
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
-    if len(data) != size or not inflator.eof or inflator.unused_data:
-        raise ValueError("a part of it has the wrong size")
-    return data
-
-
 def packed_header(header: Any, rest: int, level: int = 6) -> bytes:
     """A header as compressed JSON; uncompressed if a reader of it and `rest` more bytes would refuse its length."""
     text = json.dumps(header, separators=(",", ":")).encode()

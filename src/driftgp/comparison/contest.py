@@ -22,7 +22,7 @@ from driftgp.predictions import Prediction
 from driftgp.stream.base import Base
 from driftgp.stream.monitor import Monitor, Watched
 from driftgp.stream.naive import Season, find_seasons
-from driftgp.stream.settings import Others
+from driftgp.stream.settings import Others, settings_among
 
 WARMUP, REFIT = 500, 168
 FEWEST = 50  # rows to score
@@ -101,20 +101,8 @@ def backtest(
         base: column, or index of the input, that holds a forecast of the target from elsewhere. All methods have it as
             an input, and the table has a line for it.
     """
-    settings: dict[str, Any] = {
-        "target": target,
-        "time": time,
-        "features": features if features is None else tuple(features),
-        "known": tuple(known),
-        "others": others,
-        "lags": lags,
-        "calendar": calendar,
-        "holidays": holidays,
-        "effort": effort,
-        "support": support,
-        "base": base,
-    }
-    inputs = Online(horizon=horizon, **settings).inputs_of(X, y)
+    settings = {name: value for name, value in vars(settings_among(locals())).items() if name != "key"}
+    inputs = Online(**settings).inputs_of(X, y)
     if inputs.y.ndim != 1:
         raise ValueError(f"y must have one number per row; got shape {inputs.y.shape}: compare one output at a time")
     first = _first_scored(warmup, inputs.y, horizon)

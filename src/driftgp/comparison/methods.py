@@ -37,7 +37,7 @@ class Method(NamedTuple):
 
 def default(trial: Trial) -> Forecasts:
     """The default model from the first row on, as `Online` runs it."""
-    online = Online(horizon=trial.horizon, **trial.settings)
+    online = Online(**trial.settings | {"horizon": trial.horizon})
     if trial.given is None:
         prediction = online.evaluate(trial.X, trial.y)
     else:

@@ -18,7 +18,7 @@ from jax import Array
 from driftgp.contract import forecasts
 from driftgp.models.model import Model, Units
 from driftgp.predictions import Prediction
-from driftgp.rivals import programs
+from driftgp.rivals import programs, settings
 from driftgp.rivals.jax_kernels import register
 from driftgp.rivals.scan import ScanEngine
 from driftgp.rivals.trees import TreeLayout, layout_of, sizes
@@ -38,7 +38,12 @@ class Normal(NamedTuple):
 class Rival(Model, eqx.Module):
     """A model whose mathematics are pure functions of JAX arrays."""
 
-    kernel: eqx.AbstractVar[Any]
+    kernel: Any = settings.kernel()
+    noise: Any = settings.noise()  # variance, 1 or P
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        settings.check(self)
 
     # ---- what a rival provides: pure, traceable, targets with P columns ----------------------------------------------
 

@@ -24,18 +24,14 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
-from numpy.typing import ArrayLike
 
-from driftgp.base import checks
 from driftgp.kernels import SE
 from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings
 from driftgp.rivals.base import Normal, Rival
 from driftgp.rivals.exact_window import maximised
-from driftgp.rivals.jax_kernels import checked_kernel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units
 from driftgp.rivals.loops import only_if
@@ -64,60 +60,35 @@ class BasisEnsemble(Rival):
     >>> state = model.update(state, X[40], np.sin(6 * X[40, 0]))
     >>> bool(abs(model.predict(state, X[41:42]).mean[0] - np.sin(6 * X[41, 0])) < 0.05)
     True
+
+    Args:
+        kernel: squared exponential with its starting parameters.
+        noise: starting variance of the noise, one number or one per output.
+        features: random Fourier features F of an expert.
+        lengthscales: of the experts, as multiples of the learned one.
+        drifts: q of the experts, the variance that a weight of prior variance 1 gains per unit of time. There is an
+            expert for each pair of a lengthscale and a drift.
+        switch: share of the mixture's weights that is dealt out evenly at every sample; 0 is Bayes' rule alone.
+        warmup_iterations: Adam iterations on the evidence of the warm-up batch.
+        warmup_rate: their rate.
+        warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
+        seed: of the random features.
     """
 
-    kernel: Any
-    noise: np.ndarray
-    lengthscales: np.ndarray
-    drifts: np.ndarray
-    switch: float
-    warmup_rate: float
-    seed: np.ndarray
-    features: int = eqx.field(static=True)
-    warmup_iterations: int = eqx.field(static=True)
-    warmup_samples: int = eqx.field(static=True)
+    features: int = settings.whole(50, 1)
+    lengthscales: Any = settings.numbers((0.5, 1.0))
+    drifts: Any = settings.numbers((0.0, 1e-4, 1e-3, 1e-2), open_low=False)
+    switch: float = settings.share(0.01)
+    warmup_iterations: int = settings.whole(200, 0)
+    warmup_rate: float = settings.number(0.05)
+    warmup_samples: int = settings.whole(500, 1)
+    seed: Any = settings.seed()
 
-    def __init__(
-        self,
-        kernel: SE | None = None,
-        *,
-        noise: ArrayLike = 1.0,
-        features: int = 50,
-        lengthscales: ArrayLike = (0.5, 1.0),
-        drifts: ArrayLike = (0.0, 1e-4, 1e-3, 1e-2),
-        switch: float = 0.01,
-        warmup_iterations: int = 200,
-        warmup_rate: float = 0.05,
-        warmup_samples: int = 500,
-        seed: int = 0,
-    ) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: squared exponential with its starting parameters.
-            noise: starting variance of the noise, one number or one per output.
-            features: random Fourier features F of an expert.
-            lengthscales: of the experts, as multiples of the learned one.
-            drifts: q of the experts, the variance that a weight of prior variance 1 gains per unit of time. There is an
-                expert for each pair of a lengthscale and a drift.
-            switch: share of the mixture's weights that is dealt out evenly at every sample; 0 is Bayes' rule alone.
-            warmup_iterations: Adam iterations on the evidence of the warm-up batch.
-            warmup_rate: their rate.
-            warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
-            seed: of the random features.
-        """
-        self.kernel = checked_kernel(SE() if kernel is None else kernel)
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
         if not isinstance(self.kernel, SE):
-            raise ValueError(f"kernel must be SE, whose random features are known; got {kernel!r}")
-        self.noise = settings.noise_variance(noise)
-        self.features = checks.whole("features", features, 1)
-        self.lengthscales = np.array(checks.all_between("lengthscales", lengthscales, 0.0, np.inf))
-        self.drifts = np.array([checks.between("drifts", q, 0.0, np.inf, open_low=False) for q in np.ravel(drifts)])
-        self.switch = checks.between("switch", switch, 0.0, 1.0, open_low=False)
-        self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
-        self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
-        self.warmup_samples = checks.whole("warmup_samples", warmup_samples, 1)
-        self.seed = settings.random_seed(seed)
+            raise ValueError(f"kernel must be SE, whose random features are known; got {self.kernel!r}")
 
     # ---- what a rival provides ---------------------------------------------------------------------------------------
 

@@ -51,10 +51,6 @@ class ExactWindow(WindowedModel):
     True
     """
 
-    def __init__(self, kernel: Any = None, **shared: Any) -> None:
-        """Take the settings of `WindowedModel`."""
-        super().__init__(kernel, **shared)
-
     def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:  # noqa: ARG002
         """Nothing but hyperparameters is learned."""
         return (), ()

@@ -21,12 +21,11 @@ Cost of a sample: O(k M² T) for k gradient steps; of a forecast O(M²).
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
 from driftgp.rivals import jax_inducing as inducing
-from driftgp.rivals import variational
+from driftgp.rivals import settings, variational
 from driftgp.rivals.jax_bound import Posterior
 from driftgp.rivals.jax_inducing import Inducing
 from driftgp.rivals.jax_learning import Hyperparameters
@@ -36,20 +35,14 @@ from driftgp.rivals.windowed import Fit, points_of
 
 
 class ProjectedProcess(SparseModel):
-    """FITC or DTC, by whether a sample keeps the variance that the inducing points do not explain."""
+    """FITC or DTC, by whether a sample keeps the variance that the inducing points do not explain.
 
-    independent: bool = eqx.field(static=True)
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default.
+        independent: D = diag(Kxx − Q) (FITC) or D = 0 (DTC).
+    """
 
-    def __init__(self, kernel: Any = None, *, independent: bool, **shared: Any) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default.
-            independent: D = diag(Kxx − Q) (FITC) or D = 0 (DTC).
-            shared: settings of `SparseModel` and `WindowedModel`.
-        """
-        super().__init__(kernel, **shared)
-        self.independent = bool(independent)
+    independent: bool = settings.flag(True)
 
     def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
         """Place the inducing points."""
@@ -120,11 +113,11 @@ def evidence(p: Projection, memory: Window, noise: Array) -> Array:
     return constant + log_determinant + independent + quadratic
 
 
-def FITC(kernel: Any = None, **settings: Any) -> ProjectedProcess:
+def FITC(kernel: Any = None, **given: Any) -> ProjectedProcess:
     """FITC: given the inducing values, samples are independent and keep their own variance."""
-    return ProjectedProcess(kernel, independent=True, **settings)
+    return ProjectedProcess(kernel, independent=True, **given)
 
 
-def DTC(kernel: Any = None, **settings: Any) -> ProjectedProcess:
+def DTC(kernel: Any = None, **given: Any) -> ProjectedProcess:
     """DTC: given the inducing values, the function is known at every sample."""
-    return ProjectedProcess(kernel, independent=False, **settings)
+    return ProjectedProcess(kernel, independent=False, **given)

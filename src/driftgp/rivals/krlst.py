@@ -31,11 +31,8 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
-from numpy.typing import ArrayLike
 
-from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import jax_inducing as inducing
 from driftgp.rivals import jax_learning as learning
@@ -44,7 +41,6 @@ from driftgp.rivals import settings
 from driftgp.rivals.base import Normal, Rival
 from driftgp.rivals.exact_window import maximised
 from driftgp.rivals.jax_inducing import Inducing
-from driftgp.rivals.jax_kernels import checked_kernel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units
 from driftgp.rivals.loops import only_if
@@ -89,58 +85,29 @@ class KRLST(Rival):
     >>> state = model.update(state, X[40], np.sin(6 * X[40, 0]))
     >>> bool(abs(model.predict(state, X[41:42]).mean[0] - np.sin(6 * X[41, 0])) < 0.05)
     True
+
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default.
+        noise: starting variance of the noise, one number or one per output.
+        dictionary: most inputs M in the dictionary.
+        forgetting: λ, in one unit of time.
+        estimate_scale: follow the scale s₀² of the variances; without it the variances are those of the GP.
+        novelty: share γ²/k_xx below which an input does not enter the dictionary, whose posterior it still updates;
+            the jitter is always a lower limit.
+        jitter: added to K, relative to its diagonal.
+        warmup_iterations: Adam iterations on the evidence of the warm-up batch.
+        warmup_rate: their rate.
+        warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
     """
 
-    kernel: Any
-    noise: np.ndarray
-    forgetting: float
-    novelty: float
-    jitter: float
-    warmup_rate: float
-    dictionary: int = eqx.field(static=True)
-    estimate_scale: bool = eqx.field(static=True)
-    warmup_iterations: int = eqx.field(static=True)
-    warmup_samples: int = eqx.field(static=True)
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        noise: ArrayLike = 1.0,
-        dictionary: int = 10,
-        forgetting: float = 0.99,
-        estimate_scale: bool = True,
-        novelty: float = 0.0,
-        jitter: float = settings.JITTER,
-        warmup_iterations: int = 200,
-        warmup_rate: float = 0.05,
-        warmup_samples: int = 500,
-    ) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default.
-            noise: starting variance of the noise, one number or one per output.
-            dictionary: most inputs M in the dictionary.
-            forgetting: λ, in one unit of time.
-            estimate_scale: follow the scale s₀² of the variances; without it the variances are those of the GP.
-            novelty: share γ²/k_xx below which an input does not enter the dictionary, whose posterior it still updates;
-                the jitter is always a lower limit.
-            jitter: added to K, relative to its diagonal.
-            warmup_iterations: Adam iterations on the evidence of the warm-up batch.
-            warmup_rate: their rate.
-            warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
-        """
-        self.kernel = checked_kernel(kernel)
-        self.noise = settings.noise_variance(noise)
-        self.dictionary = checks.whole("dictionary", dictionary, 1)
-        self.forgetting = checks.between("forgetting", forgetting, 0.0, 1.0)
-        self.estimate_scale = bool(estimate_scale)
-        self.novelty = checks.between("novelty", novelty, 0.0, 1.0, open_low=False)
-        self.jitter = checks.between("jitter", jitter, 0.0, 1.0)
-        self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
-        self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
-        self.warmup_samples = checks.whole("warmup_samples", warmup_samples, 1)
+    dictionary: int = settings.whole(10, 1)
+    forgetting: float = settings.share(0.99, open_low=True)
+    estimate_scale: bool = settings.flag(True)
+    novelty: float = settings.share(0.0)
+    jitter: float = settings.share(settings.JITTER, open_low=True)
+    warmup_iterations: int = settings.whole(200, 0)
+    warmup_rate: float = settings.number(0.05)
+    warmup_samples: int = settings.whole(500, 1)
 
     # ---- what a rival provides ---------------------------------------------------------------------------------------
 

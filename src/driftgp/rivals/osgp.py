@@ -13,12 +13,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.flatten_util import ravel_pytree
-from numpy.typing import ArrayLike
 
-from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import jax_inducing as inducing
 from driftgp.rivals import jax_learning as learning
@@ -27,7 +24,6 @@ from driftgp.rivals import settings, streaming_bound
 from driftgp.rivals.base import Normal, Rival
 from driftgp.rivals.jax_bound import Posterior, Statistics
 from driftgp.rivals.jax_inducing import Inducing
-from driftgp.rivals.jax_kernels import checked_kernel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.loops import only_if
@@ -59,71 +55,41 @@ class OSGP(Rival):
     >>> state = model.update(state, X[40], np.sin(6 * X[40, 0]))
     >>> bool(abs(model.predict(state, X[41:42]).mean[0] - np.sin(6 * X[41, 0])) < 0.05)
     True
+
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default.
+        noise: starting variance of the noise.
+        inducing: inducing points M.
+        iterations: Adam iterations per sample.
+        rate: their rate for the logarithms of the hyperparameters.
+        inducing_rate: their rate for the inducing inputs.
+        restart: start Adam afresh at every sample or carry its state along.
+        novelty: if the inducing points leave more than this share of the variance at x unexplained, x replaces the
+            oldest of them. 1 leaves the inducing points to the gradient alone.
+        nugget: share of the variance that belongs to each inducing point alone; less than the novelty, or else
+            every input is new.
+        warmup_iterations: Adam iterations on the warm-up batch, whose bound is Titsias'.
+        warmup_rate: their rate.
+        learn_inducing: learn the inducing inputs in the warm-up, too.
+        inducing_inputs: first inducing inputs, at most M rows; by default samples that the others explain least.
     """
 
-    kernel: Any
-    noise: np.ndarray
-    rate: float
-    inducing_rate: float
-    novelty: float
-    nugget: float
-    warmup_rate: float
-    inducing_inputs: np.ndarray | None
-    inducing: int = eqx.field(static=True)
-    iterations: int = eqx.field(static=True)
-    restart: bool = eqx.field(static=True)
-    warmup_iterations: int = eqx.field(static=True)
-    learn_inducing: bool = eqx.field(static=True)
+    inducing: int = settings.whole(10, 1)
+    iterations: int = settings.whole(1, 1)
+    rate: float = settings.number(0.005, open_low=False)
+    inducing_rate: float = settings.number(0.001, open_low=False)
+    restart: bool = settings.flag(True)
+    novelty: float = settings.share(0.06)
+    nugget: float = settings.share(0.02, open_low=True)
+    warmup_iterations: int = settings.whole(200, 0)
+    warmup_rate: float = settings.number(0.05)
+    learn_inducing: bool = settings.flag(True)
+    inducing_inputs: Any = settings.inputs()
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        noise: ArrayLike = 1.0,
-        inducing: int = 10,
-        iterations: int = 1,
-        rate: float = 0.005,
-        inducing_rate: float = 0.001,
-        restart: bool = True,
-        novelty: float = 0.06,
-        nugget: float = 0.02,
-        warmup_iterations: int = 200,
-        warmup_rate: float = 0.05,
-        learn_inducing: bool = True,
-        inducing_inputs: ArrayLike | None = None,
-    ) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default.
-            noise: starting variance of the noise.
-            inducing: inducing points M.
-            iterations: Adam iterations per sample.
-            rate: their rate for the logarithms of the hyperparameters.
-            inducing_rate: their rate for the inducing inputs.
-            restart: start Adam afresh at every sample or carry its state along.
-            novelty: if the inducing points leave more than this share of the variance at x unexplained, x replaces the
-                oldest of them. 1 leaves the inducing points to the gradient alone.
-            nugget: share of the variance that belongs to each inducing point alone; less than the novelty, or else
-                every input is new.
-            warmup_iterations: Adam iterations on the warm-up batch, whose bound is Titsias'.
-            warmup_rate: their rate.
-            learn_inducing: learn the inducing inputs in the warm-up, too.
-            inducing_inputs: first inducing inputs, at most M rows; by default samples that the others explain least.
-        """
-        self.kernel = checked_kernel(kernel)
-        self.noise = settings.noise_variance(noise)
-        self.inducing = checks.whole("inducing", inducing, 1)
-        self.iterations = checks.whole("iterations", iterations, 1)
-        self.rate = checks.between("rate", rate, 0.0, np.inf, open_low=False)
-        self.inducing_rate = checks.between("inducing_rate", inducing_rate, 0.0, np.inf, open_low=False)
-        self.restart = bool(restart)
-        self.novelty = checks.between("novelty", novelty, 0.0, 1.0, open_low=False)
-        self.nugget = checks.between("nugget", nugget, 0.0, 1.0)
-        self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
-        self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
-        self.learn_inducing = bool(learn_inducing)
-        self.inducing_inputs = settings.first_inputs(inducing_inputs, self.inducing)
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        settings.at_most(self.inducing_inputs, self.inducing)
 
     # ---- what a rival provides ---------------------------------------------------------------------------------------
 

@@ -26,16 +26,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from jax.flatten_util import ravel_pytree
-from numpy.typing import ArrayLike
 
-from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import jax_inducing as inducing_points
 from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings
 from driftgp.rivals.base import Normal, Rival
-from driftgp.rivals.jax_kernels import checked_kernel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.loops import only_if
@@ -78,67 +75,40 @@ class ReferenceOSGP(Rival):
     >>> state = model.update(state, X[40], np.sin(6 * X[40, 0]))
     >>> bool(abs(model.predict(state, X[41:42]).mean[0] - np.sin(6 * X[41, 0])) < 0.2)
     True
+
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default.
+        noise: starting variance of the noise.
+        inducing: inducing points M.
+        rate: Adam's rate for the hyperparameters.
+        inducing_rate: its rate for the inducing inputs.
+        resample: samples from one to the next that takes the place of a random inducing input; 0 for none.
+        jitter: added to Kuu.
+        warmup_iterations: Adam iterations on the warm-up batch.
+        warmup_rate: their rate at first, for the inducing inputs a tenth; it falls as half a cosine does over twice
+            as many iterations.
+        inducing_inputs: first inducing inputs, at most M rows, in place of a placement.
+        placement: "greedy" takes the samples of the warm-up least explained by those taken before, "recent" every
+            second one of the last 2M.
+        seed: for what is drawn at random.
     """
 
-    kernel: Any
-    noise: np.ndarray
-    rate: float
-    inducing_rate: float
-    jitter: float
-    warmup_rate: float
-    seed: np.ndarray
-    inducing_inputs: np.ndarray | None
-    inducing: int = eqx.field(static=True)
-    placement: str = eqx.field(static=True)
-    resample: int = eqx.field(static=True)
-    warmup_iterations: int = eqx.field(static=True)
+    noise: Any = settings.noise(0.6931)
+    inducing: int = settings.whole(10, 1)
+    rate: float = settings.number(0.01, open_low=False)
+    inducing_rate: float = settings.number(0.001, open_low=False)
+    resample: int = settings.whole(2, 0)
+    jitter: float = settings.share(1e-3, open_low=True)
+    warmup_iterations: int = settings.whole(200, 0)
+    warmup_rate: float = settings.number(0.1)
+    inducing_inputs: Any = settings.inputs()
+    placement: str = settings.one_of("greedy", inducing_points.PLACEMENTS)
+    seed: Any = settings.seed()
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        noise: ArrayLike = 0.6931,
-        inducing: int = 10,
-        rate: float = 0.01,
-        inducing_rate: float = 0.001,
-        resample: int = 2,
-        jitter: float = 1e-3,
-        warmup_iterations: int = 200,
-        warmup_rate: float = 0.1,
-        inducing_inputs: ArrayLike | None = None,
-        placement: str = "greedy",
-        seed: int = 0,
-    ) -> None:
-        """Take the settings, by default those of the paper's notebooks.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default.
-            noise: starting variance of the noise.
-            inducing: inducing points M.
-            rate: Adam's rate for the hyperparameters.
-            inducing_rate: its rate for the inducing inputs.
-            resample: samples from one to the next that takes the place of a random inducing input; 0 for none.
-            jitter: added to Kuu.
-            warmup_iterations: Adam iterations on the warm-up batch.
-            warmup_rate: their rate at first, for the inducing inputs a tenth; it falls as half a cosine does over twice
-                as many iterations.
-            inducing_inputs: first inducing inputs, at most M rows, in place of a placement.
-            placement: "greedy" takes the samples of the warm-up least explained by those taken before, "recent" every
-                second one of the last 2M.
-            seed: for what is drawn at random.
-        """
-        self.kernel = checked_kernel(kernel)
-        self.noise = settings.noise_variance(noise)
-        self.inducing = checks.whole("inducing", inducing, 1)
-        self.rate = checks.between("rate", rate, 0.0, np.inf, open_low=False)
-        self.inducing_rate = checks.between("inducing_rate", inducing_rate, 0.0, np.inf, open_low=False)
-        self.resample = checks.whole("resample", resample, 0)
-        self.jitter = checks.between("jitter", jitter, 0.0, 1.0)
-        self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
-        self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
-        self.inducing_inputs = settings.first_inputs(inducing_inputs, self.inducing)
-        self.placement = checks.choice("placement", placement, inducing_points.PLACEMENTS)
-        self.seed = settings.random_seed(seed)
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        settings.at_most(self.inducing_inputs, self.inducing)
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
         """Refuse several outputs."""

@@ -10,13 +10,9 @@ import abc
 from dataclasses import replace
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
-from numpy.typing import ArrayLike
 
-from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import jax_inducing as inducing
 from driftgp.rivals import settings
@@ -33,53 +29,35 @@ class SparseModel(WindowedModel):
 
     `fit.free` is a tuple that starts with the inducing inputs, `fit.rest` one that starts with the slots in use and the
     number of samples since the last renewal.
+
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default.
+        inducing: inducing points M.
+        inducing_inputs: first inducing inputs, in place of a placement, at most M rows.
+        placement: "greedy" takes the samples of the warm-up least explained by those taken before, "recent" every
+            second one of the last 2M.
+        learn_inducing: learn the inducing inputs, or leave them where they are.
+        renew: samples from one renewal to the next, in which the oldest inducing point goes to the newest sample;
+            by default T/M, so that the points spread over the window. 0: none, the gradient alone moves them.
+        novelty: a sample takes a slot that is still free if the points leave more than this share of its prior
+            variance unexplained.
+        absolute_jitter: added to Kuu as it is, as the published runs did.
     """
 
-    absolute_jitter: float
-    novelty: float
-    inducing_inputs: np.ndarray | None
-    inducing: int = eqx.field(static=True)
-    placement: str = eqx.field(static=True)
-    renew: int = eqx.field(static=True)
-    learn_inducing: bool = eqx.field(static=True)
+    inducing: int = settings.whole(10, 1)
+    inducing_inputs: Any = settings.inputs()
+    placement: str = settings.one_of("greedy", PLACEMENTS)
+    learn_inducing: bool = settings.flag(True)
+    renew: Any = settings.whole(None, 0)
+    novelty: float = settings.share(0.01)
+    absolute_jitter: float = settings.number(0.0, open_low=False)
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        inducing: int = 10,
-        inducing_inputs: ArrayLike | None = None,
-        placement: str = "greedy",
-        learn_inducing: bool = True,
-        renew: int | None = None,
-        novelty: float = 0.01,
-        absolute_jitter: float = 0.0,
-        **shared: Any,
-    ) -> None:
-        """Take the settings that all sparse models share.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default.
-            inducing: inducing points M.
-            inducing_inputs: first inducing inputs, in place of a placement, at most M rows.
-            placement: "greedy" takes the samples of the warm-up least explained by those taken before, "recent" every
-                second one of the last 2M.
-            learn_inducing: learn the inducing inputs, or leave them where they are.
-            renew: samples from one renewal to the next, in which the oldest inducing point goes to the newest sample;
-                by default T/M, so that the points spread over the window. 0: none, the gradient alone moves them.
-            novelty: a sample takes a slot that is still free if the points leave more than this share of its prior
-                variance unexplained.
-            absolute_jitter: added to Kuu as it is, as the published runs did.
-            shared: settings of `WindowedModel`.
-        """
-        super().__init__(kernel, **shared)
-        self.inducing = checks.whole("inducing", inducing, 1)
-        self.inducing_inputs = settings.first_inputs(inducing_inputs, self.inducing)
-        self.placement = checks.choice("placement", placement, PLACEMENTS)
-        self.renew = max(self.window // self.inducing, 1) if renew is None else checks.whole("renew", renew, 0)
-        self.learn_inducing = bool(learn_inducing)
-        self.novelty = checks.between("novelty", novelty, 0.0, 1.0, open_low=False)
-        self.absolute_jitter = checks.between("absolute_jitter", absolute_jitter, 0.0, np.inf, open_low=False)
+    def __post_init__(self, attenuation: float | None) -> None:
+        """Check the settings."""
+        super().__post_init__(attenuation)
+        settings.at_most(self.inducing_inputs, self.inducing)
+        if self.renew is None:
+            self.renew = max(self.window // self.inducing, 1)
 
     def derived(self) -> tuple[str, ...]:
         """The posterior."""

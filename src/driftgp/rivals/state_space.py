@@ -23,16 +23,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from numpy.typing import ArrayLike
 
-from driftgp.base import checks
 from driftgp.kernels import Kernel, Matern12, Matern32, Matern52
 from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings
 from driftgp.rivals.base import Normal, Rival
 from driftgp.rivals.exact_window import maximised
-from driftgp.rivals.jax_kernels import checked_kernel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units
 
@@ -59,46 +56,35 @@ class StateSpaceGP(Rival):
     >>> state = model.update(state, X[40], np.sin(6 * X[40, 0]))
     >>> bool(abs(model.predict(state, X[41:42]).mean[0] - np.sin(6 * X[41, 0])) < 0.05)
     True
+
+    Args:
+        kernel: Matern12, Matern32 or Matern52 of one lengthscale, to start from; Matern32 by default.
+        noise: starting variance of the noise, one number or one per output.
+        column: the input that is time. None: time is what has elapsed between samples, and a forecast is one unit
+            ahead. A time before the last sample counts as that of the last sample.
+        warmup_iterations: Adam iterations on the evidence of the warm-up batch.
+        warmup_rate: their rate.
+        warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
     """
 
-    kernel: Any
-    noise: np.ndarray
-    warmup_rate: float
-    column: int | None = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    warmup_iterations: int = eqx.field(static=True)
-    warmup_samples: int = eqx.field(static=True)
+    column: int | None = settings.whole(None, 0)
+    warmup_iterations: int = settings.whole(200, 0)
+    warmup_rate: float = settings.number(0.05)
+    warmup_samples: int = settings.whole(500, 1)
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        noise: ArrayLike = 1.0,
-        column: int | None = None,
-        warmup_iterations: int = 200,
-        warmup_rate: float = 0.05,
-        warmup_samples: int = 500,
-    ) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: Matern12, Matern32 or Matern52 of one lengthscale, to start from; Matern32 by default.
-            noise: starting variance of the noise, one number or one per output.
-            column: the input that is time. None: time is what has elapsed between samples, and a forecast is one unit
-                ahead. A time before the last sample counts as that of the last sample.
-            warmup_iterations: Adam iterations on the evidence of the warm-up batch.
-            warmup_rate: their rate.
-            warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
-        """
-        self.kernel = checked_kernel(Matern32() if kernel is None else kernel)
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        given = self.kernel
+        if self.kernel is None:
+            self.kernel = Matern32()
+        super().__post_init__()
         if type(self.kernel) not in ORDERS or np.size(self.kernel.lengthscale) != 1:
-            raise ValueError(f"kernel must be Matern12, Matern32 or Matern52 of one lengthscale; got {kernel!r}")
-        self.order = ORDERS[type(self.kernel)]
-        self.noise = settings.noise_variance(noise)
-        self.column = None if column is None else checks.whole("column", column, 0)
-        self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
-        self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
-        self.warmup_samples = checks.whole("warmup_samples", warmup_samples, 1)
+            raise ValueError(f"kernel must be Matern12, Matern32 or Matern52 of one lengthscale; got {given!r}")
+
+    @property
+    def order(self) -> int:
+        """S, the size of the state."""
+        return ORDERS[type(self.kernel)]
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
         """Refuse a column that the inputs do not have."""

@@ -21,13 +21,10 @@ Cost of a sample: O(k (M² b + M³)) for k iterations; of a forecast O(M²).
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
-from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import settings, variational
 from driftgp.rivals.jax_bound import Posterior
@@ -36,7 +33,7 @@ from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.sparse import SparseModel
 from driftgp.rivals.variational import Natural
-from driftgp.rivals.windowed import Fit, points_of, unforgetting
+from driftgp.rivals.windowed import Fit, points_of
 
 
 class Batch(NamedTuple):
@@ -56,40 +53,30 @@ class SVGP(SparseModel):
     >>> state = model.init(X, np.sin(6 * X[:, 0]))
     >>> bool(abs(model.predict(state, X[:1]).mean[0]) < 0.3)
     True
+
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default.
+        batch: samples in a mini-batch b.
+        natural_rate: ρ, the size of the natural-gradient step.
+        seed: of the random mini-batches, a whole number.
+        iterations: mini-batches per sample.
+        rate: Adam's rate.
+        restart: start Adam afresh at every sample, or carry its averages along, which mini-batches need.
     """
 
-    natural_rate: float
-    seed: np.ndarray
-    batch: int = eqx.field(static=True)
+    batch: int = settings.whole(32, 1)
+    natural_rate: float = settings.share(0.3, open_low=True)
+    seed: Any = settings.seed()
+    iterations: int = settings.whole(10, 1)
+    rate: float = settings.number(0.01)
+    restart: bool = settings.flag(False)
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        batch: int = 32,
-        natural_rate: float = 0.3,
-        seed: int = 0,
-        iterations: int = 10,
-        rate: float = 0.01,
-        restart: bool = False,
-        **shared: Any,
-    ) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default.
-            batch: samples in a mini-batch b.
-            natural_rate: ρ, the size of the natural-gradient step.
-            seed: of the random mini-batches, a whole number.
-            iterations: mini-batches per sample.
-            rate: Adam's rate.
-            restart: start Adam afresh at every sample, or carry its averages along, which mini-batches need.
-            shared: settings of `SparseModel` and `WindowedModel`.
-        """
-        super().__init__(kernel, iterations=iterations, rate=rate, restart=restart, **unforgetting(shared))
-        self.batch = min(checks.whole("batch", batch, 1), self.window)
-        self.natural_rate = checks.between("natural_rate", natural_rate, 0.0, 1.0)
-        self.seed = settings.random_seed(seed)
+    def __post_init__(self, attenuation: float | None) -> None:
+        """λ = 1 unless the settings say something else; a batch is at most the window."""
+        if self.forgetting is None and attenuation is None:
+            self.forgetting = 1.0
+        super().__post_init__(attenuation)
+        self.batch = min(self.batch, self.window)
 
     def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
         """Begin with q at the prior."""

@@ -22,52 +22,37 @@ Cost of a sample: O(k M² T) for k iterations; of a forecast O(M²).
 from dataclasses import replace
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from driftgp.base import checks
 from driftgp.rivals import jax_bound as bound
-from driftgp.rivals import variational
+from driftgp.rivals import settings, variational
 from driftgp.rivals.jax_bound import Posterior
 from driftgp.rivals.jax_inducing import Inducing
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.sparse import SparseModel
 from driftgp.rivals.variational import SCORES, Score, Whitened
-from driftgp.rivals.windowed import Fit, unforgetting
+from driftgp.rivals.windowed import Fit
 
 
 class VSI(SparseModel):
     """Variational sparse GP with an explicit whitened q, learned by Adam on the window.
 
     `AGPVSI` and `WVSGP` are this model with the paper's settings.
+
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default.
+        score: "expected" log-likelihood, or the "predictive" one of the published runs.
+        iterations: Adam iterations per sample.
+        rate: Adam's rate.
+        renew: as in `SparseModel`, but none by default: in the paper the gradient alone moves the points.
     """
 
-    score: Score = eqx.field(static=True)
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        score: Score = "expected",
-        iterations: int = 50,
-        rate: float = 0.01,
-        renew: int | None = 0,
-        **shared: Any,
-    ) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default.
-            score: "expected" log-likelihood, or the "predictive" one of the published runs.
-            iterations: Adam iterations per sample.
-            rate: Adam's rate.
-            renew: as in `SparseModel`, but none by default: in the paper the gradient alone moves the points.
-            shared: settings of `SparseModel` and `WindowedModel`.
-        """
-        super().__init__(kernel, iterations=iterations, rate=rate, renew=renew, **shared)
-        self.score = checks.choice("score", score, SCORES)  # type: ignore[assignment]
+    score: Score = settings.one_of("expected", SCORES)
+    iterations: int = settings.whole(50, 1)
+    rate: float = settings.number(0.01)
+    renew: Any = settings.whole(0, 0)
 
     def first(self, h: Hyperparameters, memory: Window, filled: int) -> tuple[Any, Any]:
         """Begin with q at the prior."""
@@ -116,11 +101,13 @@ def unwhitened(R: Array) -> Array:
     return jnp.tril(R, -1) + diagonal[..., None] * jnp.eye(R.shape[-1])
 
 
-def AGPVSI(kernel: Any = None, **settings: Any) -> VSI:
+def AGPVSI(kernel: Any = None, **given: Any) -> VSI:
     """AGP-VSI: the λ-weighted variational sparse GP with an explicit q (appendix B)."""
-    return VSI(kernel, **settings)
+    return VSI(kernel, **given)
 
 
-def WVSGP(kernel: Any = None, **settings: Any) -> VSI:
+def WVSGP(kernel: Any = None, **given: Any) -> VSI:
     """w-VSGP: the variational sparse GP on a window in which all samples count alike, λ = 1."""
-    return VSI(kernel, **unforgetting(settings))
+    if not given.keys() & {"forgetting", "attenuation"}:
+        given["forgetting"] = 1.0
+    return VSI(kernel, **given)

@@ -6,22 +6,18 @@ the last sample left them (warm start). Then the posterior is computed anew.
 
 import abc
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import InitVar, field, replace
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike
 
-from driftgp.base import checks
 from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings
 from driftgp.rivals.base import Rival, RivalView
 from driftgp.rivals.jax_inducing import Inducing
-from driftgp.rivals.jax_kernels import checked_kernel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.loops import only_if
@@ -65,60 +61,38 @@ class WindowedModel(Rival):
     """A model that climbs an objective of the last T samples.
 
     A new one says how it starts (`first`), how it climbs (`climb`), its posterior (`condition`) and its forecast.
+
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default.
+        noise: starting variance of the noise.
+        window: samples kept T.
+        forgetting: λ, the factor by which a sample's weight shrinks in one unit of time.
+        attenuation: λ^T instead of λ: the weight left at the window's far end, 0.1 by default.
+        iterations: gradient steps per sample.
+        rate: Adam's rate.
+        restart: start Adam afresh at every sample, or carry its state along.
+        warmup_iterations: gradient steps on the warm-up batch.
+        warmup_rate: Adam's rate in them.
+        jitter: least noise and (for sparse models) addition to Kuu, relative to the kernel's diagonal; by default
+            ten times the square root of the rounding error.
     """
 
-    kernel: Any
-    noise: np.ndarray
-    forgetting: float
-    rate: float
-    warmup_rate: float
-    jitter: float
-    window: int = eqx.field(static=True)
-    iterations: int = eqx.field(static=True)
-    warmup_iterations: int = eqx.field(static=True)
-    restart: bool = eqx.field(static=True)
+    window: int = settings.whole(100, 1)
+    forgetting: Any = field(default=None, kw_only=True)
+    attenuation: InitVar[float | None] = field(default=None, kw_only=True)
+    iterations: int = settings.whole(1, 1)
+    rate: float = settings.number(0.05)
+    restart: bool = settings.flag(True)
+    warmup_iterations: int = settings.whole(200, 0)
+    warmup_rate: float = settings.number(0.05)
+    jitter: Any = settings.share(None)
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        noise: ArrayLike = 1.0,
-        window: int = 100,
-        forgetting: float | None = None,
-        attenuation: float | None = None,
-        iterations: int = 1,
-        rate: float = 0.05,
-        restart: bool = True,
-        warmup_iterations: int = 200,
-        warmup_rate: float = 0.05,
-        jitter: float | None = None,
-    ) -> None:
-        """Take the settings that all windowed models share.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default.
-            noise: starting variance of the noise.
-            window: samples kept T.
-            forgetting: λ, the factor by which a sample's weight shrinks in one unit of time.
-            attenuation: λ^T instead of λ: the weight left at the window's far end, 0.1 by default.
-            iterations: gradient steps per sample.
-            rate: Adam's rate.
-            restart: start Adam afresh at every sample, or carry its state along.
-            warmup_iterations: gradient steps on the warm-up batch.
-            warmup_rate: Adam's rate in them.
-            jitter: least noise and (for sparse models) addition to Kuu, relative to the kernel's diagonal; by default
-                ten times the square root of the rounding error.
-        """
-        self.kernel = checked_kernel(kernel)
-        self.noise = settings.noise_variance(noise)
-        self.window = checks.whole("window", window, 1)
-        self.forgetting = settings.forgetting_factor(forgetting, attenuation, self.window)
-        self.iterations = checks.whole("iterations", iterations, 1)
-        self.rate = checks.between("rate", rate, 0.0, np.inf)
-        self.restart = bool(restart)
-        self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
-        self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
-        self.jitter = settings.JITTER if jitter is None else checks.between("jitter", jitter, 0.0, 1.0, open_low=False)
+    def __post_init__(self, attenuation: float | None) -> None:
+        """Check the settings; λ is given by itself or by the attenuation."""
+        super().__post_init__()
+        self.forgetting = settings.forgetting_factor(self.forgetting, attenuation, self.window)
+        if self.jitter is None:
+            self.jitter = settings.JITTER
 
     # ---- what a method provides --------------------------------------------------------------------------------------
 
@@ -212,8 +186,3 @@ class WindowedModel(Rival):
             optimizer=climb.optimizer,
             skipped=fit.skipped + climb.skipped,
         )
-
-
-def unforgetting(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with λ = 1 unless they say something else."""
-    return settings if settings.keys() & {"forgetting", "attenuation"} else settings | {"forgetting": 1.0}

@@ -32,7 +32,6 @@ from driftgp.rivals import settings, ski, woodbury
 from driftgp.rivals.base import Normal, Rival
 from driftgp.rivals.exact_window import evidence
 from driftgp.rivals.input_map import AXES, Projection, first_projection, mapped, with_input, with_weights
-from driftgp.rivals.jax_kernels import checked_kernel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units, Window
 from driftgp.rivals.loops import only_if
@@ -55,6 +54,15 @@ class WISKIState(eqx.Module):
     repaired: Array  # factorisations that needed more jitter
 
 
+def _checked_bounds(name: str, bounds: ArrayLike) -> np.ndarray:
+    array = checks.real(name, bounds)
+    if array.shape not in ((2,), (1, 2), (2, 2)) or not np.all(np.isfinite(array)):
+        raise ValueError(f"bounds must be (lower, upper), or such a pair for each input; got {bounds!r}")
+    if not np.all(array[..., 0] < array[..., 1]):
+        raise ValueError(f"bounds must have the lower end first; got {bounds!r}")
+    return array
+
+
 class WISKI(Rival):
     """GP on a fixed grid, by statistics of fixed size, with one gradient step per sample.
 
@@ -65,74 +73,39 @@ class WISKI(Rival):
     >>> state = model.update(state, X[40], np.sin(6 * X[40, 0]))
     >>> bool(abs(model.predict(state, X[41:42]).mean[0] - np.sin(6 * X[41, 0])) < 0.05)
     True
+
+    Args:
+        kernel: covariance with its starting parameters; squared exponential by default. For more than two inputs
+            it is a kernel of the two that they are mapped to.
+        noise: starting variance of the noise.
+        grid: points along each axis; by default 40 on one, 20 on each of two.
+        bounds: ends of the grid, (lower, upper) for both axes or a pair for each. Inputs beyond them count as on
+            the edge. By default the range of the warm-up batch, widened by its width on both sides; a grid for
+            mapped inputs always goes from −1 to 1.
+        rank: most eigenvectors of the grid's kernel that are kept.
+        rate: Adam's rate for the logarithms of the hyperparameters; its state is carried along.
+        projection_rate: Adam's rate for the map.
+        learns: what the step per sample climbs: the "evidence" in all hyperparameters, or, as in the paper's
+            notebooks, the "noise" alone, −½ (n log σ² + q/σ²) with q = σ² yᵀ(W K Wᵀ + σ²I)⁻¹y held fixed. There
+            forecasts are made without derivatives, and the step goes by what they left in the cache.
+        warmup_iterations: Adam iterations on the evidence of the warm-up batch.
+        warmup_rate: their rate.
+        anneal: let it fall as half a cosine does, to 1e-4.
+        warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
+        seed: for the first weights of the map.
     """
 
-    kernel: Any
-    noise: np.ndarray
-    bounds: np.ndarray | None
-    rate: float
-    projection_rate: float
-    warmup_rate: float
-    seed: np.ndarray
-    learns: str = eqx.field(static=True)
-    anneal: bool = eqx.field(static=True)
-    grid: int | None = eqx.field(static=True)
-    rank: int = eqx.field(static=True)
-    warmup_iterations: int = eqx.field(static=True)
-    warmup_samples: int = eqx.field(static=True)
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        noise: ArrayLike = 1.0,
-        grid: int | None = None,
-        bounds: ArrayLike | None = None,
-        rank: int = 100,
-        rate: float = 0.02,
-        projection_rate: float = 0.005,
-        learns: str = "evidence",
-        warmup_iterations: int = 200,
-        warmup_rate: float = 0.05,
-        anneal: bool = False,
-        warmup_samples: int = 500,
-        seed: int = 0,
-    ) -> None:
-        """Take the settings.
-
-        Args:
-            kernel: covariance with its starting parameters; squared exponential by default. For more than two inputs
-                it is a kernel of the two that they are mapped to.
-            noise: starting variance of the noise.
-            grid: points along each axis; by default 40 on one, 20 on each of two.
-            bounds: ends of the grid, (lower, upper) for both axes or a pair for each. Inputs beyond them count as on
-                the edge. By default the range of the warm-up batch, widened by its width on both sides; a grid for
-                mapped inputs always goes from −1 to 1.
-            rank: most eigenvectors of the grid's kernel that are kept.
-            rate: Adam's rate for the logarithms of the hyperparameters; its state is carried along.
-            projection_rate: Adam's rate for the map.
-            learns: what the step per sample climbs: the "evidence" in all hyperparameters, or, as in the paper's
-                notebooks, the "noise" alone, −½ (n log σ² + q/σ²) with q = σ² yᵀ(W K Wᵀ + σ²I)⁻¹y held fixed. There
-                forecasts are made without derivatives, and the step goes by what they left in the cache.
-            warmup_iterations: Adam iterations on the evidence of the warm-up batch.
-            warmup_rate: their rate.
-            anneal: let it fall as half a cosine does, to 1e-4.
-            warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
-            seed: for the first weights of the map.
-        """
-        self.kernel = checked_kernel(kernel)
-        self.noise = settings.noise_variance(noise)
-        self.grid = None if grid is None else checks.whole("grid", grid, 4)
-        self.bounds = None if bounds is None else _checked_bounds(bounds)
-        self.rank = checks.whole("rank", rank, 1)
-        self.rate = checks.between("rate", rate, 0.0, np.inf, open_low=False)
-        self.projection_rate = checks.between("projection_rate", projection_rate, 0.0, np.inf, open_low=False)
-        self.learns = checks.choice("learns", learns, ("evidence", "noise"))
-        self.anneal = bool(anneal)
-        self.warmup_iterations = checks.whole("warmup_iterations", warmup_iterations, 0)
-        self.warmup_rate = checks.between("warmup_rate", warmup_rate, 0.0, np.inf)
-        self.warmup_samples = checks.whole("warmup_samples", warmup_samples, 1)
-        self.seed = settings.random_seed(seed)
+    grid: int | None = settings.whole(None, 4)
+    bounds: Any = settings.read(None, _checked_bounds)
+    rank: int = settings.whole(100, 1)
+    rate: float = settings.number(0.02, open_low=False)
+    projection_rate: float = settings.number(0.005, open_low=False)
+    learns: str = settings.one_of("evidence", ("evidence", "noise"))
+    warmup_iterations: int = settings.whole(200, 0)
+    warmup_rate: float = settings.number(0.05)
+    anneal: bool = settings.flag(False)
+    warmup_samples: int = settings.whole(500, 1)
+    seed: Any = settings.seed()
 
     # ---- what a rival provides ---------------------------------------------------------------------------------------
 
@@ -296,12 +269,3 @@ def _begun(projection: Projection | None) -> Any:
 
 def _inner(a: Any, b: Any) -> Array:
     return jnp.sum(ravel_pytree(a)[0] * ravel_pytree(b)[0])
-
-
-def _checked_bounds(bounds: ArrayLike) -> np.ndarray:
-    array = checks.real("bounds", bounds)
-    if array.shape not in ((2,), (1, 2), (2, 2)) or not np.all(np.isfinite(array)):
-        raise ValueError(f"bounds must be (lower, upper), or such a pair for each input; got {bounds!r}")
-    if not np.all(array[..., 0] < array[..., 1]):
-        raise ValueError(f"bounds must have the lower end first; got {bounds!r}")
-    return array

@@ -198,7 +198,7 @@ class Series:
         parts: list[Part] = []
         begin = 0
         if self.seat is None:
-            yield from self._open(rows.raw[0])
+            self._open(rows.raw[0])
         if self.is_cold:  # of the first row nothing is known
             parts += yield from self.foresee(rows.raw[:1])
             yield from self._learn(rows.part(slice(1)))
@@ -237,7 +237,7 @@ class Series:
         """Before each row is predicted, learn from the one that came `horizon` rows before it."""
         h, parts, begin = self.owner.settings.horizon, [], 0
         if self.seat is None:
-            yield from self._open(rows.raw[0])
+            self._open(rows.raw[0])
         while begin < len(rows):
             queue = rows.part(slice(0)) if self.queue is None else self.queue
             room = h - len(queue)
@@ -305,7 +305,7 @@ class Series:
 
     # ---- the first rows ----------------------------------------------------------------------------------------------
 
-    def _open(self, raw: np.ndarray) -> Step:
+    def _open(self, raw: np.ndarray) -> None:
         """Begin with a first row."""
         start, plan = self.owner.start, self.owner.plan
         categories = plan.grown(self.categories, raw)
@@ -315,8 +315,6 @@ class Series:
         self.categories = categories
         first = start.first or (FIRST if plan.text else 0)
         self.buffer = Buffer(first) if first else None
-        return
-        yield  # a generator, as all others here
 
     def warm(self, rows: Rows) -> Step:
         """Begin with a batch, which chooses the model at once."""

@@ -1,7 +1,7 @@
 """Settings of a stream, under one name everywhere: in Python, on the command line, in the header of a file."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -114,6 +114,11 @@ def settings(**given: Any) -> Settings:
         support=_support(made.support),
         level=float(made.level),
     )
+
+
+def settings_among(arguments: Mapping[str, Any]) -> Settings:
+    """The settings among the arguments of a function, as `locals()` has them when it begins."""
+    return settings(**{field.name: arguments[field.name] for field in fields(Settings) if field.name in arguments})
 
 
 def _support(value: Any) -> Support:

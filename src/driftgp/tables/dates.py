@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
 from driftgp.tables.numbers import Decimal, as_number
@@ -146,14 +146,6 @@ def as_hours(cell: str) -> float | None:
     match = _HOURS.fullmatch(cell.strip())
     time = None if match is None else _time(match)
     return None if time is None else time.total_seconds() / 3600.0
-
-
-def as_date(text: str) -> date:
-    """A day such as 2020-01-31, or a ValueError that says so."""
-    try:
-        return date.fromisoformat(text.strip())
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not a date: expected one such as 2020-01-31") from error
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from typing import Literal
 Decimal = Literal["point", "comma"]
 
 BLANK = frozenset({"", "na", "nan", "n/a", "#n/a", "null", "none", "-", "--"})
-YES, NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off"})
 _PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _APART = r"[+-]?[1-9]\d{{0,2}}([{marks}'’ \u00a0\u202f])\d{{3}}(\1\d{{3}})*({decimal}\d*)?"
 _GROUPED = {
@@ -53,20 +52,6 @@ def as_number(cell: str, decimal: Decimal = "point") -> float | None:
 def _finite(cell: str) -> float | None:
     value = float(cell)
     return value if math.isfinite(value) else None
-
-
-def as_flag(cell: str) -> float | None:
-    """A cell as 1 for yes and 0 for no, NaN if it is blank, None if it is neither.
-
-    >>> as_flag("True"), as_flag("no"), as_flag("1"), as_flag(""), as_flag("maybe")
-    (1.0, 0.0, 1.0, nan, None)
-    """
-    cell = cell.strip().casefold()
-    if cell in YES or cell == "1":
-        return 1.0
-    if cell in NO or cell == "0":
-        return 0.0
-    return math.nan if cell in BLANK else None
 
 
 def decides(cell: str) -> Decimal | Literal["either"] | None:

@@ -28,7 +28,6 @@ with needs("reading data files", extra="cli"):
 
 Floats = NDArray[np.float64]
 WORKBOOKS = (".xlsx", ".xls")
-TIME_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y", "%m/%d/%Y %H:%M")
 SERIAL_1970, SERIAL_2100 = 25569, 73051  # 1 January of these years, counted as a spreadsheet counts days
 FIRST_ROW = 2  # the header is row 1, as a spreadsheet counts
 # What is read whole has to fit into memory several times over: more than this is refused before anything is read.
@@ -82,25 +81,22 @@ class Table:
     def numbers(self, column: str, *, blank: bool = False) -> Floats:
         """A column of finite numbers; with `blank`, an empty cell is NaN."""
         cells = self.cells[column] if blank else self._filled(column, "a number")
-        parsed = cells.cast(pl.Float64, strict=False)
-        finite = parsed.is_finite().fill_null(False) | cells.is_null()
-        if not finite.all():
-            raise self.fault(_first(~finite), column, "a number")
-        return parsed.fill_null(float("nan")).to_numpy().astype(np.float64)
+        values = cells.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(writable=True)
+        bad = ~np.isfinite(values) & cells.is_not_null().to_numpy()
+        if bad.any():
+            raise self.fault(int(np.argmax(bad)), column, "a number")
+        return values
 
     def times(self, column: str) -> NDArray[np.datetime64]:
         """A column of dates or times, to the second; in a workbook also as serial numbers of days."""
-        cells = self._filled(column, "a date").str.replace("T", " ").str.slice(0, 19)
-        parsed = pl.Series(column, [None] * len(cells), dtype=pl.Datetime("us"))
-        for form in TIME_FORMATS:
-            if parsed.null_count() == 0:
-                break
-            parsed = parsed.zip_with(parsed.is_not_null(), cells.str.to_datetime(form, strict=False, time_unit="us"))
-        if self.sheet is not None and parsed.null_count():
-            parsed = parsed.zip_with(parsed.is_not_null(), _from_serial(cells))
-        if parsed.null_count():
-            raise self.fault(_first(parsed.is_null()), column, "a date such as 2020-01-31")
-        return parsed.to_numpy().astype("datetime64[s]")
+        from driftgp.tables.cells import as_times
+
+        found = as_times(self._filled(column, "a date"), "month-first")
+        serial = ~found.dated & (found.at >= SERIAL_1970) & (found.at <= SERIAL_2100) & (self.sheet is not None)
+        seconds = np.where(serial, np.round((found.at - SERIAL_1970) * 86400.0), found.wall // 1e6)
+        if np.isnan(seconds).any():
+            raise self.fault(int(np.argmax(np.isnan(seconds))), column, "a date such as 2020-01-31")
+        return seconds.astype("datetime64[s]")
 
     def days(self, column: str) -> NDArray[np.datetime64]:
         """A column of dates; a time of day is cut off."""
@@ -248,14 +244,6 @@ def _plain(name: str) -> str:
 
 def _first(flags: pl.Series) -> int:
     return int(np.argmax(flags.to_numpy()))
-
-
-def _from_serial(cells: pl.Series) -> pl.Series:
-    """Times from serial numbers of days, null for any other text and outside 1970 to 2100."""
-    days = cells.cast(pl.Float64, strict=False)
-    likely = days.is_between(SERIAL_1970, SERIAL_2100).fill_null(False)
-    seconds = ((days.zip_with(likely, days.clear(len(days))) - SERIAL_1970) * 86400).round()
-    return (seconds * 1_000_000).cast(pl.Int64).cast(pl.Datetime("us"))
 
 
 def _unreadable(path: Path, error: BaseException) -> ValueError:
