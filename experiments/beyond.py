@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from driftgp.data import Stream
-from driftgp.defaults import SHARES, recommended, sheltered, sizes
+from driftgp.defaults import SHARES, in_own_units, recommended, sizes
 from driftgp.models.model import Model
 from driftgp.wrappers import Bank, Standardize
 from experiments import beyond_streams, methods, report
@@ -141,17 +141,17 @@ def members(stream: Stream) -> Bank:
 
 def _bank(stream: Stream) -> Model:
     """The defaults, not calibrated."""
-    return in_shelter(members(stream), stream)
+    return in_units_of_the_defaults(members(stream), stream)
 
 
 def _single(member: int) -> Build:
     """The defaults with one λ, not calibrated."""
-    return lambda stream: in_shelter(members(stream).models[member], stream)
+    return lambda stream: in_units_of_the_defaults(members(stream).models[member], stream)
 
 
-def in_shelter(model: Model, stream: Stream) -> Standardize:
+def in_units_of_the_defaults(model: Model, stream: Stream) -> Standardize:
     """A model with the defaults' own units and limits of inputs."""
-    return sheltered(model, sizes(stream.y[: stream.warmup], stream.X.shape[1]).window)
+    return in_own_units(model, sizes(stream.y[: stream.warmup], stream.X.shape[1]).window)
 
 
 def _by_stream(name: str) -> Build:

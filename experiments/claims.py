@@ -54,9 +54,9 @@ def toy_best_error(lines: Lines, _: Results) -> Row:
     mse = _scores(lines, "mse")
     order = sorted(mse, key=mse.__getitem__)
     right = order[:3] == ["AGP", "OSGP", "fast-AGP"]
-    said = "AGP has the lowest MSE, followed by OSGP and fast-AGP"
+    claim = "AGP has the lowest MSE, followed by OSGP and fast-AGP"
     verdict = HOLDS if right else "AGP is first; the next are not in this order" if order[0] == "AGP" else FAILS
-    return [said, "0.0630, 0.1333, 0.1960", _listed({name: mse[name] for name in order[:3]}), verdict]
+    return [claim, "0.0630, 0.1333, 0.1960", _listed({name: mse[name] for name in order[:3]}), verdict]
 
 
 def toy_best_interval(lines: Lines, _: Results) -> Row:
@@ -105,9 +105,9 @@ def toy_delay(_: Lines, results: Results) -> Row:
     here = (
         f"{ratio:.0%} of the signal's amplitude in the mean over seeds, which fits the signal best {lag} samples late"
     )
-    said = "WISKI's predictions are delayed and have too small an amplitude"
+    claim = "WISKI's predictions are delayed and have too small an amplitude"
     verdict = HOLDS if ratio < 0.9 and lag > 0 else "delayed, but not too small" if lag > 0 else FAILS
-    return [said, "–", here, verdict]
+    return [claim, "–", here, verdict]
 
 
 TOY_CLAIMS: tuple[Claim, ...] = (toy_best_error, toy_best_interval, toy_two_parts, toy_widening, toy_delay)
@@ -174,8 +174,8 @@ def load_interval(lines: Lines, _: Results) -> Row:
         min(coverage, key=lambda name: abs(coverage[name] - 95.0)) == "AGP"
         and max(value for name, value in coverage.items() if name != "AGP") < 94.0
     )
-    said = "AGP alone has an accurate 95 % interval, around 96 %; the others are around 90 or 91 %"
-    return [said, "96.51; 90.81 to 91.77", _listed(coverage, "{:.2f}"), _verdict(right)]
+    claim = "AGP alone has an accurate 95 % interval, around 96 %; the others are around 90 or 91 %"
+    return [claim, "96.51; 90.81 to 91.77", _listed(coverage, "{:.2f}"), _verdict(right)]
 
 
 def load_points(_: Lines, results: Results) -> Row:
@@ -197,10 +197,10 @@ def load_stochastic_times(lines: Lines, _: Results) -> Row:
     """25 times AGP, 100 times fast-AGP."""
     found = [_ratio(lines, one, other) for one in ("w-VSGP", "AGP-VSI") for other in ("AGP", "fast-AGP")]
     here = f"w-VSGP {found[0]:.0f} and {found[1]:.0f}, AGP-VSI {found[2]:.0f} and {found[3]:.0f} times"
-    said = "w-VSGP and AGP-VSI cost 25 times AGP and 100 times fast-AGP"
+    claim = "w-VSGP and AGP-VSI cost 25 times AGP and 100 times fast-AGP"
     near = all(0.5 * paper < ratio < 2.0 * paper for ratio, paper in zip(found, (25, 100, 25, 100), strict=True))
     verdict = HOLDS if near else "by more here" if min(found) > 25 else FAILS
-    return [said, "25, 100", here, verdict]
+    return [claim, "25, 100", here, verdict]
 
 
 def load_wiski_times(lines: Lines, _: Results) -> Row:
@@ -241,8 +241,8 @@ def load_unstable(_: Lines, results: Results) -> Row:
 
     found = {zone: worse(zone) for zone in ("CT", "WCMA")}
     here = ", ".join(f"{count} of 24 hours in {zone}" for zone, count in found.items())
-    said = "WISKI is unstable: in some hours its MAPE is above persistence's"
-    return [said, "figure", here, _verdict(sum(found.values()) > 0)]
+    claim = "WISKI is unstable: in some hours its MAPE is above persistence's"
+    return [claim, "figure", here, _verdict(sum(found.values()) > 0)]
 
 
 def load_hybrid(lines: Lines, _: Results) -> Row:

@@ -18,7 +18,7 @@ import polars as pl
 from driftgp.base import files
 from driftgp.engine import engine
 from driftgp.models.model import Model
-from driftgp.stream.settings_json import portrait
+from driftgp.stream.settings_json import described
 from experiments import environment
 from experiments.tasks import Task
 
@@ -61,7 +61,7 @@ LATER = (
 
 def keys(model: Model) -> Callable[[Task], str]:
     """What the results of a model are known by, as a function of the task."""
-    known = json.dumps([environment.versions()["driftgp"], portrait(model)], sort_keys=True).removesuffix("]")
+    known = json.dumps([environment.versions()["driftgp"], described(model)], sort_keys=True).removesuffix("]")
 
     def key(task: Task) -> str:  # of a list of four: version, model, engine, data
         kind = engine(model, *task.sizes).kind

@@ -11,7 +11,7 @@ from driftgp.gp.agp import AGP
 from driftgp.kernels import SE, Linear
 from driftgp.models.model import Model
 from driftgp.wrappers import Standardize
-from experiments.beyond import Beyond, in_shelter
+from experiments.beyond import Beyond, in_units_of_the_defaults
 from experiments.further import Further
 from experiments.report import Section
 from experiments.summary import Results
@@ -81,16 +81,16 @@ def _changes() -> dict[str, Build]:
 
 def _with(**changes: Any) -> Build:
     """The defaults with these settings of AGP changed."""
-    return lambda stream: in_shelter(_agp(stream, **changes), stream)
+    return lambda stream: in_units_of_the_defaults(_agp(stream, **changes), stream)
 
 
 def _unlimited(stream: Stream) -> Model:
-    units = in_shelter(_agp(stream), stream)
+    units = in_units_of_the_defaults(_agp(stream), stream)
     return Standardize(_agp(stream), adapt=units.forgetting or False)
 
 
 def _further(above: float, *, points: bool = False) -> Build:
-    return lambda stream: in_shelter(Further(_agp(stream, **_PUBLISHED), above, points=points), stream)
+    return lambda stream: in_units_of_the_defaults(Further(_agp(stream, **_PUBLISHED), above, points=points), stream)
 
 
 def _agp(stream: Stream, **changes: Any) -> AGP:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from driftgp import recommended
-from driftgp.engine.description import describe
+from driftgp.engine.description import encoded
 from driftgp.models.model import Layout, Model, State
 
 WARMUP, ROWS = 100, 200
@@ -29,7 +29,7 @@ def stream() -> tuple[np.ndarray, np.ndarray]:
 
 def write_model(path: Path, model: Model, inputs: int, outputs: int = 1) -> None:
     """The model as the library takes it."""
-    description = describe(model)
+    description = encoded(model)
     path.write_bytes(
         np.array([inputs, outputs, len(description)], "<i8").tobytes() + np.array(description, "<f8").tobytes()
     )

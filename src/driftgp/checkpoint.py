@@ -1,8 +1,8 @@
 """A model and its state as bytes, and back: checked, and bit for bit the same.
 
 A checkpoint is a file like that of a stream (`driftgp.stream.store`): a header with the model's settings, and the whole
-record of the state. A state from outside passes `driftgp.models.gate`. Fields that do not follow from the others are
-computed anew, and `Restored.exact` says so.
+record of the state. `driftgp.models.admission` checks a state from outside. Fields that do not follow from the others
+are computed anew, and `Restored.exact` says so.
 """
 
 import json

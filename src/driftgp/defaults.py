@@ -227,14 +227,14 @@ def wrapped(
         bounds: settings of `Bounded`, where targets have bounds.
         features: of the scale model, at most.
     """
-    held: Model = sheltered(model, window)
+    held: Model = in_own_units(model, window)
     if bounds is not None:
         held = Bounded(held, **bounds)
     trackers: dict[str, Any] = {} if horizon == 1 else {"gains": (0.0,)}
     return Guarded(Calibrated(held, features=features, **trackers), candid=True)
 
 
-def sheltered(model: Model, window: int) -> Standardize:
+def in_own_units(model: Model, window: int) -> Standardize:
     """A model that sees standardised inputs and targets, gaps filled, and no input much farther out than those before.
 
     The units follow the stream: a sample has a tenth of its weight left for them after ten windows.
@@ -296,9 +296,9 @@ __all__ = [
     "Support",
     "anchored",
     "correlation_time",
+    "in_own_units",
     "kernel",
     "recommended",
-    "sheltered",
     "sizes",
     "wrapped",
 ]

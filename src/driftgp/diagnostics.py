@@ -15,7 +15,7 @@ from driftgp.gp.bound import NoFactor
 from driftgp.gp.inducing import unexplained
 from driftgp.models.model import Model, State
 from driftgp.models.monitor import Monitor, MonitorState
-from driftgp.stream.settings_json import portrait
+from driftgp.stream.settings_json import described
 from driftgp.wrappers import Bank, Watched
 from driftgp.wrappers.holding import Holding
 
@@ -72,11 +72,11 @@ def importance(state: Any) -> np.ndarray:
     if not isinstance(state, State):
         raise TypeError(f"state must be a state of a model, or an Online; got {type(state).__name__}")
     summary = state.model.summary(state)
-    heard = [member for member in summary.get("members", [summary]) if "relevance" in member]
-    if not heard:
+    with_relevance = [member for member in summary.get("members", [summary]) if "relevance" in member]
+    if not with_relevance:
         return np.full(state.layout.inputs, np.nan)
-    r = np.array([member["relevance"] for member in heard])  # K×D
-    w = np.array([member.get("weight", 1.0) for member in heard])
+    r = np.array([member["relevance"] for member in with_relevance])  # K×D
+    w = np.array([member.get("weight", 1.0) for member in with_relevance])
     total = (w if np.sum(w) > 0.0 else np.ones_like(w)) @ r
     return np.array(total / (np.sum(total) or 1.0))
 
@@ -174,7 +174,7 @@ def _memory(model: Any, view: Any) -> dict[str, Any]:
         in_use = int(np.count_nonzero(view.w > 0.0))
         report |= {"window": model.window, "window_in_use": in_use, "effective_samples": _plain(np.sum(view.w))}
     report |= {"inducing": model.inducing, "inducing_in_use": view.points}
-    report |= {"noise": _plain(view.noise), "kernel": portrait(model.kernel.at(view.theta))}
+    report |= {"noise": _plain(view.noise), "kernel": described(model.kernel.at(view.theta))}
     if view.n > 0.0:
         report["bound_per_sample"] = _bound(model, view)
     return report

@@ -101,7 +101,7 @@ class Fleet:
         self._adopt(Streams(chosen, start_of(chosen, model)))
 
     def _adopt(self, streams: Streams) -> None:
-        streams.outspoken = False
+        streams.warns = False
         self._streams = streams
         self.lock = turns(self)  # threads that share it take turns
 
@@ -154,9 +154,9 @@ class Fleet:
         """State of one key, a copy, as `Model` gives and takes it."""
         with self.lock:
             self._known([key])
-            seat = self._streams.series[key].seat
-            assert seat is not None  # noqa: S101
-            return seat.stack.state(seat.slot)
+            slot = self._streams.series[key].slot
+            assert slot is not None  # noqa: S101
+            return slot.stack.state(slot.number)
 
     def model(self, key: Key) -> Model:
         """The model of one key."""

@@ -123,7 +123,7 @@ class Online:
         refuse_half_life(half_life)
         self._adopt(Streams(chosen, start_of(chosen, model)))
         if state is not None and isinstance(model, Model):
-            self._seat(state.of(model))  # refuses a state of another model
+            self._go_on_from(state.of(model))  # refuses a state of another model
 
     def _adopt(self, streams: Streams) -> None:
         self._streams = streams
@@ -132,14 +132,14 @@ class Online:
         if streams.begun:
             self._ready()
 
-    def _seat(self, state: State) -> None:
+    def _go_on_from(self, state: State) -> None:
         """Go on from a state."""
         streams, D = self._streams, state.layout.inputs
         streams.outputs = state.layout.outputs
         streams.share(_unnamed(D), named=False)
         series = Series(streams)
-        series.seat = streams.stacks.admit(state.model, state.layout)
-        series.seat.stack.record(series.seat.slot)[...] = state.record
+        series.slot = streams.stacks.admit(state.model, state.layout)
+        series.slot.stack.record(series.slot.number)[...] = state.record
         series.encoder, series.learned = streams.encoder(series.categories), 1
         streams.series[None], streams.begun = series, True
         self._ready()
@@ -171,7 +171,7 @@ class Online:
     def begun(self) -> bool:
         """Whether there is a state: whether a row has come."""
         series = self._series
-        return series is not None and series.seat is not None
+        return series is not None and series.slot is not None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -203,18 +203,18 @@ class Online:
     @property
     def _at_work(self) -> Any:
         series = self._series
-        if series is None or series.seat is None:
+        if series is None or series.slot is None:
             raise ValueError("there is no state yet: call update with a first row")
-        return series.seat
+        return series.slot
 
     def __repr__(self) -> str:
         with self.lock:
             series = self._series
-            if series is None or series.seat is None:
+            if series is None or series.slot is None:
                 start = self._streams.start
                 waits = start.model.outline if isinstance(start, Given) else "model by the first rows"
                 return f"<Online: {waits}, no row yet>"
-            layout = series.seat.stack.layout
+            layout = series.slot.stack.layout
             D, P = layout.inputs, layout.columns
             shapes = f"{D} input{'s' * (D > 1)}" + (f", {P} outputs" if P > 1 else "")
             chooses = series.buffer is not None and self._streams.start.first > 0

@@ -112,7 +112,7 @@ class FanForecaster(BaseForecaster):
             "dated": self._dated,
         }
         stream = np.frombuffer(self.forecaster_.to_bytes(), np.uint8)
-        files.save(path, type(self), files.Stored({"season": self.season}, fitted, stream))
+        files.save(path, type(self), files.StoredEstimator({"season": self.season}, fitted, stream))
         return None
 
     @classmethod

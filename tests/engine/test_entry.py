@@ -10,7 +10,7 @@ import pytest
 
 from driftgp import AGP
 from driftgp.engine import engine
-from driftgp.engine.library import Rows, library
+from driftgp.engine.library import CallRows, library
 from driftgp.engine.native import NativeEngine
 from driftgp.forecasting.native import _Series
 
@@ -73,12 +73,12 @@ def test_room_for_no_fields_is_none_written(native, functions):
         lambda f, m, s: f.driftgp_start(m, s, s, s, ctypes.c_int64(-1)),
         lambda f, m, s: f.driftgp_complete(None, s),
         lambda f, m, s: f.driftgp_complete(m, None),
-        lambda f, m, s: f.driftgp_run(None, ctypes.byref(Rows())),
+        lambda f, m, s: f.driftgp_run(None, ctypes.byref(CallRows())),
         lambda f, m, s: f.driftgp_run(m, None),
-        lambda f, m, s: f.driftgp_run_all(None, ctypes.byref(Rows()), ctypes.c_int64(1)),
+        lambda f, m, s: f.driftgp_run_all(None, ctypes.byref(CallRows()), ctypes.c_int64(1)),
         lambda f, m, s: f.driftgp_run_all(m, None, ctypes.c_int64(2)),
-        lambda f, m, s: f.driftgp_run_all(m, ctypes.byref(Rows()), ctypes.c_int64(-1)),
-        lambda f, m, s: f.driftgp_run_all(m, ctypes.byref(Rows()), ctypes.c_int64(1 << 40)),
+        lambda f, m, s: f.driftgp_run_all(m, ctypes.byref(CallRows()), ctypes.c_int64(-1)),
+        lambda f, m, s: f.driftgp_run_all(m, ctypes.byref(CallRows()), ctypes.c_int64(1 << 40)),
         lambda f, m, s: f.driftgp_from_normal(None, s, *_pair(1, 0), ctypes.c_int64(0), 0, s),
         lambda f, m, s: f.driftgp_from_normal(m, None, ctypes.c_int64(1), s, ctypes.c_int64(1), 0, s),
         lambda f, m, s: f.driftgp_from_normal(m, s, ctypes.c_int64(1), None, ctypes.c_int64(1), 0, s),
@@ -109,7 +109,7 @@ def test_rows_with_an_array_missing_are_refused_and_nothing_is_learned(native, f
         "y": np.zeros(1),
         "elapsed": np.ones(1),
     }
-    rows = Rows(count=1, **{name: array.ctypes.data for name, array in arrays.items() if name != missing})
+    rows = CallRows(count=1, **{name: array.ctypes.data for name, array in arrays.items() if name != missing})
     count = () if entry == "driftgp_run" else (ctypes.c_int64(1),)
     assert getattr(functions, entry)(native.address, ctypes.byref(rows), *count) == INVALID
     assert states.tobytes() == before
@@ -120,7 +120,7 @@ def test_one_share_that_fails_is_told_and_the_others_are_done(native):
     states = np.repeat(state(native), 4)
     slots, ends = np.arange(4), np.full(4, 30)
     X, y, elapsed = np.zeros((30, 2)), np.zeros((30, 1)), np.ones(30)
-    rows = (Rows * 4)()
+    rows = (CallRows * 4)()
     for i, share in enumerate(rows):
         share.states, share.slots, share.ends = states.ctypes.data, slots.ctypes.data + 8 * i, ends.ctypes.data
         share.count, share.x, share.elapsed = 1, X.ctypes.data, elapsed.ctypes.data

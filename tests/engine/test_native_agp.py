@@ -242,7 +242,7 @@ def test_a_sample_beyond_all_bounds_is_left_out() -> None:
 
 
 def test_descriptions_that_cpp_does_not_know_are_refused() -> None:
-    loaded, good = library.library(), description.describe(_model())
+    loaded, good = library.library(), description.encoded(_model())
     with pytest.raises(NoLibrary, match="no model of kind 99"):
         loaded.make([99.0, *good[1:]], 3, 1, "best")
     with pytest.raises(NoLibrary, match="no kernel of kind 77"):
@@ -262,7 +262,7 @@ def test_kernels_for_other_inputs_and_unknown_parts_are_refused() -> None:
         pass
 
     with pytest.raises(ValueError, match="3 entries for 2 inputs"):
-        library.library().make(description.describe(_model(SE(ARD))), 2, 1, "best")
+        library.library().make(description.encoded(_model(SE(ARD))), 2, 1, "best")
     with pytest.raises(description.Unknown, match="Own"):
         NativeEngine(_model(Own()), 3, 1)
 

@@ -156,8 +156,8 @@ def fleet(data: bytes) -> None:
 
 def states_go_on(taken: Online | Fleet) -> None:
     for series in list(taken._streams.series.values())[:3]:
-        if series.seat is not None:
-            state = series.seat.stack.state(series.seat.slot)
+        if series.slot is not None:
+            state = series.slot.stack.state(series.slot.number)
             go_on(state.model, state)
 
 

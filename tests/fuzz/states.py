@@ -86,9 +86,9 @@ def by_fleet(rng: np.random.Generator, state: State) -> State:
 
 def put(fleet: Fleet, key: str, state: State) -> None:
     """Have a key go on from a state, whatever it holds."""
-    seat = fleet._streams.series[key].seat
-    assert seat is not None
-    seat.stack.record(seat.slot)[...] = state.record
+    slot = fleet._streams.series[key].slot
+    assert slot is not None
+    slot.stack.record(slot.number)[...] = state.record
 
 
 def by_eviction(rng: np.random.Generator, state: State) -> State:

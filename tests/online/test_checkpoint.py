@@ -24,7 +24,7 @@ from driftgp.members import LastKMean, Persistence
 from driftgp.models.model import Layout, Model, State
 from driftgp.models.monitor import Monitor
 from driftgp.stream import store
-from driftgp.stream.settings_json import Unlisted, first_difference, plain, portrait, rebuilt
+from driftgp.stream.settings_json import Unlisted, described, first_difference, plain, rebuilt
 from driftgp.wrappers import Bank, Calibrated, Gaps, Standardize, Watched, Within
 
 RNG = np.random.default_rng(11)
@@ -66,17 +66,17 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_comes_back_from_its_json_with_every_setting_to_the_last_bit(name):
     model = MODELS[name]
-    text = json.dumps(portrait(model), allow_nan=False)
+    text = json.dumps(described(model), allow_nan=False)
     again = rebuilt(json.loads(text))
     assert again == model
-    assert json.dumps(portrait(again)) == text
+    assert json.dumps(described(again)) == text
 
 
 def test_settings_are_readable():
-    described = portrait(Within(FastAGP(kernel=SE([0.5, 2.0]), inducing=2, window=3)))
-    assert described["is"] == "Within"
-    assert described["model"]["kernel"] == {"is": "SE", "lengthscale": [0.5, 2.0], "variance": 1.0}
-    assert (described["model"]["inducing"], described["model"]["window"]) == (2, 3)
+    found = described(Within(FastAGP(kernel=SE([0.5, 2.0]), inducing=2, window=3)))
+    assert found["is"] == "Within"
+    assert found["model"]["kernel"] == {"is": "SE", "lengthscale": [0.5, 2.0], "variance": 1.0}
+    assert (found["model"]["inducing"], found["model"]["window"]) == (2, 3)
 
 
 def test_a_class_of_the_users_own_is_described_but_never_made():
@@ -389,7 +389,7 @@ def _loads_or_refuses(data: bytes, model: Model | None) -> None:
         assert restored.state.record.dtype == learned(SMALL).record.dtype
 
 
-# ---- the gate --------------------------------------------------------------------------------------------------------
+# ---- admission ------------------------------------------------------------------------------------------------------
 
 
 def watched() -> State:

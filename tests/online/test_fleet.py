@@ -396,8 +396,8 @@ def test_numbers_that_no_step_could_have_left_are_refused_and_nothing_is_admitte
     model = Watched(MODEL)
     fleet = Fleet(model)
     fleet.update(["a", "b"], [[0.0], [1.0]], [1.0, 2.0])
-    seat: Any = fleet._streams.series["b"].seat
-    seat.stack.record(seat.slot)["inner"]["window"]["cursor"] = 5
+    slot: Any = fleet._streams.series["b"].slot
+    slot.stack.record(slot.number)["inner"]["window"]["cursor"] = 5
     away = fleet.evict(["a", "b"])
     other = Fleet(model)
     with pytest.raises(ValueError, match=r"state is not one that Watched could have left: window\.cursor must lie in"):

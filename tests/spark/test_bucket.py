@@ -8,7 +8,7 @@ from pyspark import cloudpickle
 from driftgp import AGP, FastAGP
 from driftgp.fleet import Fleet
 from driftgp.spark import Job
-from driftgp.spark.bucket import Bucket, Kept, Stored
+from driftgp.spark.bucket import Bucket, Kept, StoredBucket
 from driftgp.wrappers import Gaps
 
 MODEL = FastAGP(inducing=4, window=10)
@@ -206,7 +206,7 @@ def test_refuses_a_damaged_state():
     bucket.answers(rows())
     job, fleet = bucket.stored()
     with pytest.raises(ValueError, match="damaged"):
-        Bucket.open(JOB, Stored(job, fleet[:-50] + b"!" + fleet[-49:]))
+        Bucket.open(JOB, StoredBucket(job, fleet[:-50] + b"!" + fleet[-49:]))
 
 
 def test_a_worker_makes_one_job_of_what_several_tasks_bring():

@@ -741,7 +741,7 @@ def test_the_default_is_finite_in_units_of_any_size_from_its_first_row(sizes, ef
 @natively
 @pytest.mark.parametrize("seed", range(6))
 def test_the_default_is_finite_when_sizes_change_at_random_from_its_first_row(seed):
-    """And what it has learned by then passes the gate."""
+    """And what it has learned by then is admitted."""
     rng = np.random.default_rng(seed)
     wild = np.array([0.0, 5e-324, 1e-300, 1e20, -1e20, 1e150, -1e200, 1.7e308, -1.7e308, 3.5])
     numbers = np.where(rng.random((60, 3)) < 0.6, rng.normal(size=(60, 3)), rng.choice(wild, (60, 3)))
@@ -764,7 +764,7 @@ def test_a_cold_start_in_units_far_from_one_is_as_good(effort):
 @pytest.mark.parametrize("wild", [1e300, 1e-300])
 @pytest.mark.parametrize("effort", ["low", "medium"])
 def test_a_state_comes_back_whatever_its_first_row_was(wild, effort):
-    """What the gate refuses, no step may leave."""
+    """What is not admitted, no step may leave."""
     x, y = calm(40, 3)
     x[0], y[0] = wild, wild
     model = recommended(x[:0], y[:0], effort=effort)

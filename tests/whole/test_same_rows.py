@@ -311,7 +311,7 @@ def test_keys_of_a_fleet_give_what_each_gives_alone(case, horizon, effort):
 
 # ---- who calls the engine --------------------------------------------------------------------------------------------
 
-ALLOWED = ("driftgp.stream.", "driftgp.models.model", "driftgp.models.gate", "driftgp.engine.")
+ALLOWED = ("driftgp.stream.", "driftgp.models.model", "driftgp.models.admission", "driftgp.engine.")
 
 
 @contextmanager

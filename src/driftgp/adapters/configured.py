@@ -122,7 +122,7 @@ class Configured:
         names = (*(field.name for field in fields(Settings)), *_OF_THE_STREAM)
         settings = {name: getattr(self, name) for name in names}
         stream = None if online is None else {"kind": "online", **store.to_tree(online.streams)}
-        files.save(path, type(self), files.Stored(settings, fitted, stream))
+        files.save(path, type(self), files.StoredEstimator(settings, fitted, stream))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

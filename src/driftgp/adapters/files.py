@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from driftgp.base.files import read_whole, write_atomically
 from driftgp.stream import store
-from driftgp.stream.settings_json import kernel_of, portrait
+from driftgp.stream.settings_json import described, kernel_of
 
 KIND = "estimator"
 
 
-class Stored(NamedTuple):
+class StoredEstimator(NamedTuple):
     """What a file holds."""
 
     settings: dict[str, Any]  # arguments of the estimator
@@ -20,13 +20,13 @@ class Stored(NamedTuple):
     stream: Any  # a tree with arrays, or None
 
 
-def save(path: str | os.PathLike[str], estimator: type, stored: Stored) -> None:
+def save(path: str | os.PathLike[str], estimator: type, stored: StoredEstimator) -> None:
     """Write an estimator of this class to a file. The file is replaced in one step."""
-    tree = {"class": _name(estimator), **stored._asdict(), "settings": portrait(stored.settings)}
+    tree = {"class": _name(estimator), **stored._asdict(), "settings": described(stored.settings)}
     write_atomically(path, store.seal(KIND, tree))
 
 
-def load(path: str | os.PathLike[str], estimator: type) -> Stored:
+def load(path: str | os.PathLike[str], estimator: type) -> StoredEstimator:
     """Read what `save` wrote; refuse any other file."""
     data = read_whole(path)
     with damage(path):
@@ -34,7 +34,7 @@ def load(path: str | os.PathLike[str], estimator: type) -> Stored:
         if tree["class"] != _name(estimator):
             raise ValueError(f"estimator is a {tree['class']}, not a {_name(estimator)}: load it with its own class")
         settings = {str(name): kernel_of(value) for name, value in tree["settings"].items()}
-        return Stored(settings, tree["fitted"], tree["stream"])
+        return StoredEstimator(settings, tree["fitted"], tree["stream"])
 
 
 @contextmanager

@@ -41,9 +41,9 @@ class UsualWidth:
         off = log_w - self.m if self.n else 0.0
         self.m = self.m if self.n else log_w
         self.n = min(self.n + 1, _MEMORY)
-        heard = min(max(off, -reach), reach) if known else off
-        self.m += heard / self.n
-        self.v += (heard * heard - self.v) / self.n
+        clipped = min(max(off, -reach), reach) if known else off
+        self.m += clipped / self.n
+        self.v += (clipped * clipped - self.v) / self.n
         return z * math.exp(min(off - reach, 50.0)) if known and off > reach else z
 
     def to_json(self) -> list[float]:

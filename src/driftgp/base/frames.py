@@ -181,7 +181,7 @@ class When(NamedTuple):
     zone: str | None = None
 
 
-def told(columns: Mapping[str, np.ndarray], backend: str | None, when: When | None, indexed: str | None) -> Any:
+def frame_of(columns: Mapping[str, np.ndarray], backend: str | None, when: When | None, indexed: str | None) -> Any:
     """A frame of a library with these columns. One of them may hold times, and one may become the index."""
     nw, named = _narwhals(), dict(columns)
     if when is not None:

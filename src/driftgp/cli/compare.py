@@ -83,13 +83,13 @@ def compare(
     stream = {name: value for name, value in vars(read.settings).items() if name not in ("key", "level", "missing")}
     with (
         console.progress(len(METHODS if names is None else names) + 1 + (base is not None), "comparing") as report,
-        warnings.catch_warnings(record=True) as said,
+        warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always", UserWarning)
         found = backtest(
             read.table, methods=names, warmup=warmup or 1, season=season, refit=refit, report=report, **stream
         )
-    for text in dict.fromkeys(str(warning.message) for warning in said):
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
         console.remark(text)
     if as_json:
         print(json.dumps(found.to_json(), indent=2, allow_nan=False))

@@ -226,8 +226,8 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
     gaps = [gap for gap in learned.get("gaps", []) if gap["rows"] > _first_rows_without(gap["input"])]
     for gap in sorted(gaps, key=lambda each: -each["rows"])[:GAPS_SHOWN]:
         count = f"{gap['rows']} row{'s' if gap['rows'] != 1 else ''}"
-        said = f"{gap['input']} was missing in {count}, where intervals were {gap['wider']:.2f} times as wide"
-        page.add("What to look at", ("Gaps", said))
+        text = f"{gap['input']} was missing in {count}, where intervals were {gap['wider']:.2f} times as wide"
+        page.add("What to look at", ("Gaps", text))
     if len(gaps) > GAPS_SHOWN:
         page.add("What to look at", ("Gaps", f"and {len(gaps) - GAPS_SHOWN} more inputs: --json has all"))
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from driftgp.runs import Answers, Saved, Settings
-    from driftgp.tables.rows import Rows
+    from driftgp.tables.rows import FileRows
 
 
 class Job:
@@ -21,7 +21,7 @@ class Job:
     def __init__(
         self,
         settings: Settings,
-        rows: Rows,
+        rows: FileRows,
         file: str,
         *,
         live: bool,

@@ -121,19 +121,19 @@ def backtest(
     names, left_out = _chosen(methods, trial.season)
     if base is not None:
         names = [*names[:1], BASE, *names[1:]]
-    said, lines = {}, []
+    forecasts_of, lines = {}, []
     with Progress(len(names), "methods", shown=progress) as shown:
         for name in names:
             ALL[name].prepare()
             began = clock.process_time()
-            said[name] = ALL[name].run(trial)
-            lines.append(_line(trial, name, said[name], said[OURS], clock.process_time() - began))
+            forecasts_of[name] = ALL[name].run(trial)
+            lines.append(_line(trial, name, forecasts_of[name], forecasts_of[OURS], clock.process_time() - began))
             shown.to(len(lines))
             if report is not None:
                 report(name)
-    errors = {name: trial.scored - forecasts.mean for name, forecasts in said.items()}
+    errors = {name: trial.scored - forecasts.mean for name, forecasts in forecasts_of.items()}
     lines.sort(key=lambda line: line.rmse)
-    laws = {name: forecasts.law for name, forecasts in said.items() if forecasts.law is not None}
+    laws = {name: forecasts.law for name, forecasts in forecasts_of.items() if forecasts.law is not None}
     scored = int(np.isfinite(trial.scored).sum())
     monitors = {name: _watched(trial, law) for name, law in laws.items()}
     hours = {name: monitor.by_hour() for name, monitor in monitors.items()} if dated else {}

@@ -114,7 +114,7 @@ class Contract(abc.ABC):
         return forecasts.voices(np.zeros(1, self.forecast_dtype(1))).shape[1]
 
     @property
-    def as_they_are(self) -> bool:
+    def sees_raw_numbers(self) -> bool:
         """Whether it does not scale inputs and targets, and its settings are made for numbers near unit scale."""
         return False
 

@@ -29,8 +29,8 @@ BIKE_SHARING = Source(
 )
 FEATURES = ("hr", "weekday", "workingday", "holiday", "weathersit", "temp", "atemp", "hum", "windspeed")
 CHOICES = ("season", "yr", "mnth", *FEATURES)
-Clock = Callable[[NDArray[np.datetime64]], NDArray[np.int64]]
-FROM_CLOCK: dict[str, Clock] = {  # the inputs that follow from the time alone
+OfTheClock = Callable[[NDArray[np.datetime64]], NDArray[np.int64]]
+FROM_CLOCK: dict[str, OfTheClock] = {  # the inputs that follow from the time alone
     "hr": lambda times: times.astype(np.int64) % 24,
     "weekday": lambda times: (times.astype("datetime64[D]").astype(np.int64) + 4) % 7,  # 0 is Sunday
     "mnth": lambda times: times.astype("datetime64[M]").astype(np.int64) % 12 + 1,

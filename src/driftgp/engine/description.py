@@ -37,18 +37,18 @@ class Part(NamedTuple):
     children: Callable[[Any], Iterable[Any]] = lambda _: ()
 
 
-def describe(model: Any) -> list[float]:
+def encoded(model: Any) -> list[float]:
     """A model as numbers; refuses with `Unknown` what C++ does not have.
 
     >>> from driftgp import kernels
-    >>> describe(kernels.SE(2.0) + kernels.Constant())
+    >>> encoded(kernels.SE(2.0) + kernels.Constant())
     [9.0, 0.0, 2.0, 1.0, 4.0, 1.0, 2.0, 1.0, 1.0, 0.0, 8.0, 2.0, 1.0, 1.0, 0.0]
     """
     part = PARTS.get(_name(model))
     if part is None:
         raise Unknown(type(model).__name__)
     settings = [number for setting in part.settings(model) for number in _numbers(setting)]
-    children = [describe(child) for child in part.children(model)]
+    children = [encoded(child) for child in part.children(model)]
     numbers = (number for child in children for number in child)
     return [float(part.kind), float(len(settings)), *settings, float(len(children)), *numbers]
 

@@ -32,7 +32,7 @@ class NoLibrary(Exception):
             self.add_note(detail)
 
 
-class Rows(ctypes.Structure):
+class CallRows(ctypes.Structure):
     """driftgp_rows."""
 
     _fields_ = (

@@ -11,7 +11,7 @@ from driftgp.base.cores import cores
 from driftgp.contract.protocol import Contract
 from driftgp.contract.records import entries
 from driftgp.engine import description
-from driftgp.engine.library import OTHER_VERSION, Library, NoLibrary, Rows, library
+from driftgp.engine.library import OTHER_VERSION, CallRows, Library, NoLibrary, library
 
 __all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
 
@@ -44,7 +44,7 @@ class NativeEngine:
         self.model, self.inputs, self.outputs = model, inputs, outputs
         self.record_dtype, self.forecast_dtype = model.record_dtype(inputs, outputs), model.forecast_dtype(outputs)
         self.library: Library = library()
-        address = self.library.make(description.describe(model), inputs, outputs, level)
+        address = self.library.make(description.encoded(model), inputs, outputs, level)
         weakref.finalize(self, self.library.free, address).atexit = False
         self.address = ctypes.c_void_p(address)
         for dtype, of_forecast in ((self.record_dtype, False), (self.forecast_dtype, True)):
@@ -90,17 +90,17 @@ class NativeEngine:
                 raise ValueError(f"known_at must name earlier rows or forecasts that were issued; got {known_at}")
             arrays["known_at"], pointers["known_at"], pointers["room"] = places, _address(places), N + before
         state = self._records("states", states, (len(states),), written=y is not None)
-        self._work(slots, ends, Rows(states=state, seconds=_PIECE, **pointers))
+        self._work(slots, ends, CallRows(states=state, seconds=_PIECE, **pointers))
         return made[:N]
 
-    def _work(self, slots: np.ndarray, ends: np.ndarray, common: Rows) -> None:
+    def _work(self, slots: np.ndarray, ends: np.ndarray, common: CallRows) -> None:
         """Run all rows on all cores, piece after piece.
 
         An exception, of a signal's handler for instance, can be raised between two pieces but within none, so that no
         array is given back while a thread works on it.
         """
         bounds, shares = [0, *ends.tolist()], _shares(slots, ends)
-        rows = (Rows * len(shares))(*[common] * len(shares))
+        rows = (CallRows * len(shares))(*[common] * len(shares))
         for share, (begin, end) in zip(rows, shares, strict=True):
             share.slots, share.ends = _address(slots) + 8 * begin, _address(ends) + 8 * begin
             share.count, share.first = end - begin, bounds[begin]
@@ -162,8 +162,8 @@ class NativeSingle:
             "count": 1,
             "x": _address(self._x),
         }
-        self._predicting = ctypes.byref(Rows(**common, forecasts=made))
-        self.lesson = Rows(**common, y=_address(self._y), elapsed=_address(self._elapsed))
+        self._predicting = ctypes.byref(CallRows(**common, forecasts=made))
+        self.lesson = CallRows(**common, y=_address(self._y), elapsed=_address(self._elapsed))
         self._learning, self._places = ctypes.byref(self.lesson), (made, _address(self._known))
 
     def predict(self, x: np.ndarray) -> np.ndarray:

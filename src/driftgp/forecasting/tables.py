@@ -82,7 +82,7 @@ def frame(fans: Sequence["Fan"], level: Level) -> Any:
     made |= columns(fans, level, nixtla=names is not None and names.nixtla)
     dated = bool(np.issubdtype(fans[0].index.dtype, np.datetime64))
     times = frames.When(title, look.unit, look.zone) if dated else None
-    return frames.told(made, look.backend, times, indexed=title if look.place != "column" else None)
+    return frames.frame_of(made, look.backend, times, indexed=title if look.place != "column" else None)
 
 
 def picture(fans: Sequence["Fan"], path: Any, level: float) -> Any:

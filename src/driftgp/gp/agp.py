@@ -17,7 +17,7 @@ from driftgp.gp.bound import NoFactor
 from driftgp.gp.inducing import Relevance
 from driftgp.gp.learning import Adam, Step, moved, scaled_step
 from driftgp.gp.objective import Jitter, Objective, Samples
-from driftgp.gp.settings import JITTER, checked, first_noise, told
+from driftgp.gp.settings import JITTER, checked, first_noise, settings_shown
 from driftgp.gp.state import AGPState, put
 from driftgp.gp.window import Leaving, Windowed, WindowState, observed
 from driftgp.kernels import SE, Kernel
@@ -103,10 +103,10 @@ class AGP(Windowed):
 
     def __repr__(self) -> str:
         """The main settings, and those that are not as they would be by default."""
-        return f"AGP({', '.join(f'{name}={value!r}' for name, value in told(self).items())})"
+        return f"AGP({', '.join(f'{name}={value!r}' for name, value in settings_shown(self).items())})"
 
     @property
-    def as_they_are(self) -> bool:
+    def sees_raw_numbers(self) -> bool:
         """Numbers are taken as they are: starting parameters, noise and thresholds are made for unit scale."""
         return True
 

@@ -51,7 +51,7 @@ def checked(given: Any, attenuation: float | None) -> dict[str, Any]:
     return settings
 
 
-def told(model: Any) -> dict[str, Any]:
+def settings_shown(model: Any) -> dict[str, Any]:
     """The settings shown by `repr`: kernel, sizes, and settings that differ from the default."""
     usual = {field.name: field.default for field in fields(model)}
     usual["noise"] = (1.0,)

@@ -10,7 +10,7 @@ from driftgp.base import checks
 from driftgp.contract.protocol import Contract, Layout, Units
 from driftgp.contract.summary import Summary
 from driftgp.engine import Engine, engine
-from driftgp.models import gate
+from driftgp.models import admission
 from driftgp.predictions import Forecast
 
 __all__ = ["Layout", "Model", "State", "Units", "checked_batch", "checked_inputs", "checked_rows", "warn_of_units"]
@@ -32,7 +32,7 @@ class Model(Contract):
         X, y = checked_batch(X, y, gaps=self.fills_gaps)
         layout = Layout(X.shape[1], y.shape[1] if y.ndim == 2 else None, self.fills_gaps)
         self.accept(layout.inputs, layout.columns, len(X))
-        if self.as_they_are:
+        if self.sees_raw_numbers:
             warn_of_units(X, y)
         state = State.zeros(self, layout)
         state.engine().start(state.record, X, y.reshape(len(y), layout.columns))
@@ -97,7 +97,7 @@ class State:
         model: the model whose state it is.
         layout: number of inputs and outputs, and whether inputs may be NaN.
         record: the numbers, a NumPy record of the model's layout and of shape (). It is checked: see
-                `driftgp.models.gate`.
+                `driftgp.models.admission`.
 
     >>> from driftgp import AGP
     >>> state = AGP(inducing=3, window=8).init([[0.0], [1.0]], [0.5, 0.7])
@@ -110,8 +110,8 @@ class State:
     __slots__ = ("layout", "model", "record", "view")
 
     def __init__(self, model: Model, layout: Layout, record: np.ndarray) -> None:
-        """Take a record (of shape ()) from outside, through the gate: see `driftgp.models.gate`."""
-        self.model, self.layout, self.record = model, layout, gate.admitted(model, layout, record)
+        """Take a record (of shape ()) from outside, once it is admitted: see `driftgp.models.admission`."""
+        self.model, self.layout, self.record = model, layout, admission.admitted(model, layout, record)
         self.view = model.view(self.record)
 
     @classmethod
@@ -162,7 +162,7 @@ class State:
 
 def _restored(model: Model, layout: Layout, data: bytes) -> State:
     """A state from its bytes; the array is made anew, since an unpickled record ignores what is written to it."""
-    dtype = gate.record_dtype(model, layout)
+    dtype = admission.record_dtype(model, layout)
     if len(data) != dtype.itemsize:
         raise ValueError(f"state must have {dtype.itemsize} bytes; got {len(data)}")
     return State(model, layout, np.frombuffer(bytearray(data), dtype).reshape(()))

@@ -190,8 +190,8 @@ def beside(
         upper.plot(times[shown], y[shown], ".", color=BLACK, ms=3.5, label="what came")
         upper.set_title(last[1])
         upper.set_ylabel(name)
-        for (colour, style), (label, said) in zip(LINES, {"driftgp": mean, **others}.items(), strict=False):
-            error = np.sqrt(_moving_mean(np.square(y - said), count))
+        for (colour, style), (label, mean_of_one) in zip(LINES, {"driftgp": mean, **others}.items(), strict=False):
+            error = np.sqrt(_moving_mean(np.square(y - mean_of_one), count))
             lower.plot(times[count - 1 :], error, style, color=colour, lw=1.5, label=label)
         lower.set_ylim(bottom=0.0)
         lower.set_title(f"error (RMSE) over {span}, one row ahead")

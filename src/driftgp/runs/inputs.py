@@ -11,7 +11,7 @@ from driftgp.runs.run import Run
 from driftgp.runs.settings import Settings
 from driftgp.stream.settings import Settings as StreamSettings
 from driftgp.tables.blocks import Block, time_texts
-from driftgp.tables.rows import Complain, Rows
+from driftgp.tables.rows import Complain, FileRows
 from driftgp.tables.written import Written
 
 
@@ -26,7 +26,12 @@ class Whole(NamedTuple):
 
 
 def read_whole(
-    settings: Settings, rows: Rows, *, most: int | None = None, complain: Complain | None = None, keyed: bool = False
+    settings: Settings,
+    rows: FileRows,
+    *,
+    most: int | None = None,
+    complain: Complain | None = None,
+    keyed: bool = False,
 ) -> Whole:
     """Read rows, all of them or the first ones, as one table.
 
@@ -69,6 +74,6 @@ def _remarks(run: Run, block: Block, *, inputs: bool = True) -> tuple[str, ...]:
     run.oddities.see(block.lines, keys, at, texts, block.offsets, np.array(values).T)
     run.monitor = None
     lists = (("read", words.read(run)), ("left out", run.facts.written.left_out))
-    said = tuple(f"{what}: {'; '.join(found)}" for what, found in lists if found)
+    notes = tuple(f"{what}: {'; '.join(found)}" for what, found in lists if found)
     own = words.inputs(run) if inputs else []
-    return *said, *(f"{name.lower()}: {text}" for name, text in own), *warnings_of(run)
+    return *notes, *(f"{name.lower()}: {text}" for name, text in own), *warnings_of(run)

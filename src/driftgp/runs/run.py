@@ -28,7 +28,7 @@ from driftgp.stream.keys import key_column
 from driftgp.stream.monitor import Monitor, Watched
 from driftgp.stream.settings import Settings as StreamSettings
 from driftgp.tables.blocks import Block, Order, Reader, in_order_of_time, order_of, time_texts
-from driftgp.tables.rows import Complain, Rows
+from driftgp.tables.rows import Complain, FileRows
 from driftgp.tables.written import Written, find_written
 
 KIND = "run"
@@ -99,7 +99,7 @@ class Run:
     def __init__(
         self,
         settings: Settings,
-        rows: Rows,
+        rows: FileRows,
         *,
         saved: Saved | None = None,
         live: bool = False,
@@ -146,7 +146,7 @@ class Run:
 
     # ---- what the first rows show ------------------------------------------------------------------------------------
 
-    def _found(self, rows: Rows, *, finite: bool) -> Facts:
+    def _found(self, rows: FileRows, *, finite: bool) -> Facts:
         settings = self.settings
         first = rows.look(1 if self.live else PEEK)
         asked = settings.with_their_row
@@ -296,14 +296,14 @@ class Run:
         return Answers(block.lines, times, keys, prediction.mean, prediction.std, low, high, y, words)
 
     def _predicted(self, table: Table) -> tuple[Prediction, dict[str, np.ndarray]]:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             if self.frozen:
                 prediction, flags = self._foreseen(table), {}
             else:
                 prediction = self.stream.evaluate(table)
                 flags = prediction.source.seen.flags  # type: ignore[union-attr]
-        for warning in said:
+        for warning in caught:
             text = str(warning.message)
             # the summary says this about all rows, or from the first rows
             if text not in self.remarks and "had no value in" not in text and "almost exactly" not in text:
@@ -362,7 +362,7 @@ class Run:
                 "resume on the same file, or on one that has only grown"
             )
 
-    def _check_frozen(self, rows: Rows) -> None:
+    def _check_frozen(self, rows: FileRows) -> None:
         settings = self.settings
         needed = (*settings.with_their_row, *self.facts.written.time)
         for name in (*needed, *([settings.key] if settings.key else [])):

@@ -16,7 +16,7 @@ from driftgp.stream.settings import settings as stream_settings
 from driftgp.tables.dates import EPOCHS, ORDERS
 from driftgp.tables.layout import DELIMITER_NAMES
 from driftgp.tables.numbers import Decimal
-from driftgp.tables.rows import Rows, open_rows
+from driftgp.tables.rows import FileRows, open_rows
 
 DEFAULT = "default"  # the model that driftgp.defaults recommends for the first rows of a series
 MODELS = (DEFAULT, "agp", "fast", "hybrid", "exact", "fitc", "svgp", "w-vsgp", "agp-vsi", "persistence", "mean")
@@ -132,7 +132,7 @@ class Settings:
         """Columns that are known with their row."""
         return tuple(dict.fromkeys((*([self.base] if self.base else []), *(self.features or ()), *self.known)))
 
-    def open(self, path: str, *, growing: bool = False) -> Rows:
+    def open(self, path: str, *, growing: bool = False) -> FileRows:
         """Open a table that is written as the settings say; `growing` is whether more rows are expected."""
         return open_rows(path, growing=growing, delimiter=self.delimiter, encoding=self.encoding, sheet=self.sheet)
 

@@ -8,7 +8,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, functions
 
 from driftgp.spark import schema
-from driftgp.spark.bucket import Bucket, Kept, Stored
+from driftgp.spark.bucket import Bucket, Kept, StoredBucket
 from driftgp.spark.job import Job
 
 
@@ -48,15 +48,15 @@ def backfill(frame: DataFrame, job: Job, *, states: DataFrame | None = None) -> 
     answers = f"bucket int, {schema.ANSWERS}, {schema.STATES}"
     computed = in_order.mapInPandas(Worker(job).run, answers).persist(StorageLevel.DISK_ONLY)
     predictions = schema.finished(computed.where("fleet IS NULL"), job, frame)
-    return Backfill(predictions, computed.where("fleet IS NOT NULL").select("bucket", *Stored._fields), computed)
+    return Backfill(predictions, computed.where("fleet IS NOT NULL").select("bucket", *StoredBucket._fields), computed)
 
 
 def checked_states(states: DataFrame, job: Job) -> DataFrame:
     """Refuse, before anything runs, states that are not those of this job."""
-    missing = [name for name in ("bucket", *Stored._fields) if name not in states.columns]
+    missing = [name for name in ("bucket", *StoredBucket._fields) if name not in states.columns]
     if missing:
         raise ValueError(f"states: the DataFrame has no column {missing[0]!r}; it must be the states of a backfill")
-    states = states.select(functions.col("bucket").cast("int"), *Stored._fields)
+    states = states.select(functions.col("bucket").cast("int"), *StoredBucket._fields)
     first = states.first()
     if first is not None:
         open_bucket(job, first["bucket"], tuple(first)[1:])
@@ -65,7 +65,7 @@ def checked_states(states: DataFrame, job: Job) -> DataFrame:
 
 def open_bucket(job: Job, number: int, stored: tuple[str, bytes] | None, kept: Kept | None = None) -> Bucket:
     """Open a bucket from what Spark has kept of it; a refusal says which one it is."""
-    given = None if stored is None else Stored(stored[0], bytes(stored[1]))
+    given = None if stored is None else StoredBucket(stored[0], bytes(stored[1]))
     try:
         return Bucket.open(job, given) if kept is None else kept.open(job, number, given)
     except ValueError as error:
@@ -74,7 +74,7 @@ def open_bucket(job: Job, number: int, stored: tuple[str, bytes] | None, kept: K
 
 def _as_rows(states: DataFrame) -> DataFrame:
     """States between the rows; what a row has and a state has not must not be null, or whole numbers become floats."""
-    return states.selectExpr("bucket", "'' AS key", "0L AS time", "0D AS y", *Stored._fields)
+    return states.selectExpr("bucket", "'' AS key", "0L AS time", "0D AS y", *StoredBucket._fields)
 
 
 class Worker:
@@ -91,10 +91,10 @@ class Worker:
                 is_state = rows["fleet"].notna()
                 if bucket is None or group != number:
                     yield from _result(number, bucket)
-                    stored = rows.loc[is_state, list(Stored._fields)].itertuples(index=False, name=None)
+                    stored = rows.loc[is_state, list(StoredBucket._fields)].itertuples(index=False, name=None)
                     number, bucket = int(group), open_bucket(self.job, int(group), next(stored, None))
                 if not is_state.all():
-                    yield bucket.answers(rows[~is_state]).assign(bucket=number, **dict.fromkeys(Stored._fields))
+                    yield bucket.answers(rows[~is_state]).assign(bucket=number, **dict.fromkeys(StoredBucket._fields))
         yield from _result(number, bucket)
 
 

@@ -13,7 +13,7 @@ from driftgp.fleet import Fleet
 from driftgp.spark.job import Job
 
 
-class Stored(NamedTuple):
+class StoredBucket(NamedTuple):
     """A bucket as a state store keeps it."""
 
     job: str  # `Job.written`
@@ -33,16 +33,16 @@ class Bucket:
     fleet: Fleet
 
     @classmethod
-    def open(cls, job: Job, stored: Stored | None) -> "Bucket":
+    def open(cls, job: Job, stored: StoredBucket | None) -> "Bucket":
         """The bucket that was stored, or a new one; states of another model or job are refused."""
         if stored is None:
             return cls(job, job.fleet())
         job.check_written(stored.job)
         return cls(job, Fleet.from_bytes(stored.fleet, job.model))
 
-    def stored(self) -> Stored:
+    def stored(self) -> StoredBucket:
         """The stored form of the bucket, for `open`."""
-        return Stored(self.job.written, self.fleet.to_bytes())
+        return StoredBucket(self.job.written, self.fleet.to_bytes())
 
     def follow(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Predict and then learn from rows in the order of their times.
@@ -100,18 +100,18 @@ class Kept:
     def __init__(self, most: int = 1 << 28) -> None:
         """Keep buckets whose states take at most this number of bytes of memory."""
         self.most = most
-        self._buckets: dict[int, tuple[Stored, Bucket]] = {}  # the one that was used last is the last
+        self._buckets: dict[int, tuple[StoredBucket, Bucket]] = {}  # the one that was used last is the last
 
     def __len__(self) -> int:
         """How many there are."""
         return len(self._buckets)
 
-    def open(self, job: Job, number: int, stored: Stored | None) -> Bucket:
+    def open(self, job: Job, number: int, stored: StoredBucket | None) -> Bucket:
         """The bucket that was stored; it is out of here until it is stored again."""
         before, bucket = self._buckets.pop(number, (None, None))
         return bucket if bucket is not None and before == stored else Bucket.open(job, stored)
 
-    def store(self, number: int, bucket: Bucket) -> Stored:
+    def store(self, number: int, bucket: Bucket) -> StoredBucket:
         """The bytes of a bucket for the state store; the bucket is kept here too."""
         stored = bucket.stored()
         self._buckets[number] = stored, bucket

@@ -14,7 +14,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from driftgp.spark import schema
 from driftgp.spark.batch import checked_states, open_bucket
-from driftgp.spark.bucket import Kept, Stored
+from driftgp.spark.bucket import Kept, StoredBucket
 from driftgp.spark.job import Job
 
 
@@ -85,7 +85,7 @@ class Follower(StatefulProcessor):
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:  # noqa: ARG002
         """Put a state that the stream starts from into the store, once it has proved to be one of this job."""
-        stored = next(initialState[list(Stored._fields)].itertuples(index=False, name=None))
+        stored = next(initialState[list(StoredBucket._fields)].itertuples(index=False, name=None))
         open_bucket(self.job, key[0], stored)
         self.bucket.update(stored)
 

@@ -27,10 +27,10 @@ class Quick:
 
     def __init__(self, streams: Streams, series: Series) -> None:
         """Prepare what every call needs."""
-        assert series.seat is not None and series.encoder is not None  # noqa: S101, PT018
-        stack, slot = series.seat
+        assert series.slot is not None and series.encoder is not None  # noqa: S101, PT018
+        stack, number = series.slot
         self._series, self._stack = series, stack
-        self._one = stack.engine.single(stack.record(slot))
+        self._one = stack.engine.single(stack.record(number))
         self._flat = stack.layout.outputs is None
         D = stack.layout.inputs
         self._shape = (D,)
@@ -144,7 +144,7 @@ class Quick:
 
 def quick(streams: Streams, series: Series | None) -> Quick | None:
     """The quick way for a series; None if its rows always need the usual way."""
-    if series is None or series.seat is None or series.buffer is not None or streams.derived.any or series.learned == 0:
+    if series is None or series.slot is None or series.buffer is not None or streams.derived.any or series.learned == 0:
         return None
     if series.queue is not None or streams.settings.missing != "carry" or streams.settings.target is not None:
         return None

@@ -20,7 +20,7 @@ from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
 from driftgp.stream.plan import Categories, Encoder, Plan, example, listed
-from driftgp.stream.series import Job, Part, Rows, Series, Work
+from driftgp.stream.series import EngineCall, Job, Part, Series, SeriesRows
 from driftgp.stream.settings import Settings, promised
 from driftgp.stream.stacks import Stack, Stacks
 
@@ -51,7 +51,7 @@ class Block(NamedTuple):
 class Prepared(NamedTuple):
     """Rows of one series, ready for its model, and the series after them."""
 
-    rows: Rows
+    rows: SeriesRows
     passed: Passed
     clock: Clock
     past: Past
@@ -84,12 +84,12 @@ class Streams:
         self.outputs: int | None = None
         self.begun = False  # whether the columns and the number of outputs are known
         self.named = False
-        self.outspoken = True  # whether to warn of columns without a value
+        self.warns = True  # whether to warn of columns without a value
         self.common: State | None = None  # what new series start from, if they do not start cold
         self._plan: Plan | None = None
         self._derived: Derived | None = None
         self._promised = promised(settings.support)
-        self._doubtful = isinstance(start, Given) and start.model.as_they_are
+        self._doubtful = isinstance(start, Given) and start.model.sees_raw_numbers
 
     # ---- what is shared ----------------------------------------------------------------------------------------------
 
@@ -471,7 +471,7 @@ class Streams:
             past = past.then(passed.rows(learned), targets[learned, 0], codes[learned, self.plan.known :])
             times = np.full(N, np.nan) if block.times is None else np.asarray(block.times.values, np.float64)[places]
             raw = self.derived.rows(past, codes, times, block.wall[places], index)
-        return Prepared(Rows(raw, targets, passed.spans, passed.steps), passed, clock, past)
+        return Prepared(SeriesRows(raw, targets, passed.spans, passed.steps), passed, clock, past)
 
     def _passed(self, series: Series, block: Block, places: np.ndarray, elapsed: Any) -> tuple[Passed, Clock]:
         """Time since the row before, for each row: as given, by the rows' own times, or one step each."""
@@ -516,7 +516,7 @@ def _job(series: Series, own: Prepared, *, at_once: bool, known: np.ndarray | No
     return parts
 
 
-def _warming(series: Series, rows: Rows) -> Job:
+def _warming(series: Series, rows: SeriesRows) -> Job:
     yield from series.warm(rows)
     return []
 
@@ -524,7 +524,7 @@ def _warming(series: Series, rows: Rows) -> Job:
 def run_together(jobs: list[Job]) -> list[list[Part]]:
     """Run the jobs of several series; the work of all that have one model goes to the engine in one call."""
     results: list[list[Part]] = [[] for _ in jobs]
-    waiting: dict[int, Work] = {}
+    waiting: dict[int, EngineCall] = {}
 
     def go_on(i: int, made: np.ndarray | None) -> None:
         try:
@@ -538,18 +538,18 @@ def run_together(jobs: list[Job]) -> list[list[Part]]:
     while waiting:
         kinds: dict[tuple[int, bool, bool, bool], list[int]] = {}
         for i, work in waiting.items():
-            kind = (id(work.seat.stack), work.y is None, work.X_next is None, work.known_at is None)
+            kind = (id(work.slot.stack), work.y is None, work.X_next is None, work.known_at is None)
             kinds.setdefault(kind, []).append(i)
         for members in kinds.values():
-            for i, made in zip(members, _run([waiting[i] for i in members]), strict=True):
+            for i, made in zip(members, _called([waiting[i] for i in members]), strict=True):
                 go_on(i, made)
     return results
 
 
-def _run(works: list[Work]) -> list[np.ndarray]:
+def _called(works: list[EngineCall]) -> list[np.ndarray]:
     """Work of several series with one model, in one call."""
-    stack = works[0].seat.stack
-    slots, ends = np.array([work.seat.slot for work in works]), np.cumsum([len(work.X) for work in works])
+    stack = works[0].slot.stack
+    slots, ends = np.array([work.slot.number for work in works]), np.cumsum([len(work.X) for work in works])
     if len(works) == 1:
         one = works[0]
         return [
@@ -569,7 +569,7 @@ def _stacked(arrays: list[Any]) -> Any:
     return None if arrays[0] is None else np.concatenate(arrays)
 
 
-def _places(works: list[Work], ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _places(works: list[EngineCall], ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Earlier forecasts of all series, and for each row the place of its forecast."""
     if works[0].known_at is None:
         return None, None

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from driftgp.models import gate
+from driftgp.models import admission
 from driftgp.models.model import Layout
 from driftgp.stream import base
 from driftgp.stream.begin import FIRST, Choice
 from driftgp.stream.clock import Clock, in_steps
 from driftgp.stream.derived import Past
 from driftgp.stream.plan import Categories, Encoder, never_there
-from driftgp.stream.stacks import Seat, Stack
+from driftgp.stream.stacks import Slot, Stack
 
 if TYPE_CHECKING:
     from driftgp.stream.runtime import Streams
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SeriesRows:
     """Rows of one series, N of them, with the inputs that follow from its past."""
 
     raw: np.ndarray  # N×R: codes of columns, then lags and calendar
@@ -42,19 +42,19 @@ class Rows:
         """All of its arrays."""
         return self.raw, self.y, self.spans, self.steps
 
-    def part(self, some: slice) -> "Rows":
+    def part(self, some: slice) -> "SeriesRows":
         """Some of them."""
-        return Rows(self.raw[some], self.y[some], self.spans[some], self.steps[some])
+        return SeriesRows(self.raw[some], self.y[some], self.spans[some], self.steps[some])
 
-    def then(self, other: "Rows") -> "Rows":
+    def then(self, other: "SeriesRows") -> "SeriesRows":
         """These and others after them."""
-        return Rows(*(np.concatenate(pair) for pair in zip(self.arrays, other.arrays, strict=True)))
+        return SeriesRows(*(np.concatenate(pair) for pair in zip(self.arrays, other.arrays, strict=True)))
 
 
-class Work(NamedTuple):
+class EngineCall(NamedTuple):
     """Rows for the model of one series: see `Engine.run`."""
 
-    seat: Seat
+    slot: Slot
     X: np.ndarray
     y: np.ndarray | None = None
     elapsed: np.ndarray | None = None
@@ -70,8 +70,8 @@ class Part(NamedTuple):
     records: np.ndarray
 
 
-Job = Generator[Work, np.ndarray, list[Part]]
-Step = Generator[Work, np.ndarray, None]
+Job = Generator[EngineCall, np.ndarray, list[Part]]
+Step = Generator[EngineCall, np.ndarray, None]
 
 
 class Buffer:
@@ -82,7 +82,7 @@ class Buffer:
     def __init__(self, first: int) -> None:
         """Keep up to `first` rows."""
         self.first, self.count = first, 0
-        self.kept: Rows | None = None
+        self.kept: SeriesRows | None = None
 
     @property
     def missing(self) -> int:
@@ -90,15 +90,15 @@ class Buffer:
         return self.first - self.count
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> SeriesRows:
         """The rows kept so far, at least one."""
         assert self.kept is not None  # noqa: S101
         return self.kept.part(slice(self.count))
 
-    def extend(self, rows: Rows) -> None:
+    def extend(self, rows: SeriesRows) -> None:
         """Keep more rows."""
         if self.kept is None:
-            self.kept = Rows(*(np.empty((self.first, *array.shape[1:])) for array in rows.arrays))
+            self.kept = SeriesRows(*(np.empty((self.first, *array.shape[1:])) for array in rows.arrays))
         for kept, new in zip(self.kept.arrays, rows.arrays, strict=True):
             kept[self.count : self.count + len(rows)] = new
         self.count += len(rows)
@@ -137,7 +137,7 @@ class Series:
         past: the last rows, as far as inputs reach back.
         categories: of its columns of text.
         buffer: the first rows, until they have chosen a model.
-        seat: place of its model's state; None before the first row.
+        slot: place of its model's state; None before the first row.
         choice: the model.
         generation: number of models so far; a forecast of an earlier model does not judge the present one.
         queue: rows of a table whose targets are not known yet, at most `horizon` of them.
@@ -145,7 +145,7 @@ class Series:
         waiting: rows by id whose labels are still to come.
     """
 
-    __slots__ = ("owner", "seat", *_KEPT)
+    __slots__ = ("owner", "slot", *_KEPT)
 
     def __init__(self, owner: "Streams") -> None:
         """Start with nothing."""
@@ -155,11 +155,11 @@ class Series:
         self.categories: Categories = owner.plan.no_categories()
         self.encoder: Encoder | None = None
         self.buffer: Buffer | None = None
-        self.seat: Seat | None = None
+        self.slot: Slot | None = None
         self.choice: Choice | None = None
         self.generation = 0
         self.learned = 0
-        self.queue: Rows | None = None
+        self.queue: SeriesRows | None = None
         self.issued: list[np.ndarray | None] = []
         self.waiting: dict[Hashable, Waiting] = {}
         self.now = 0.0  # rows that have waited so far
@@ -169,10 +169,10 @@ class Series:
 
     def foresee(self, raw: np.ndarray) -> Job:
         """Predict rows, and learn nothing."""
-        if self.seat is None or self.is_cold:
+        if self.slot is None or self.is_cold:
             return (yield from self._cold(raw))
-        made = yield Work(self.seat, self._encoder.expanded(raw))
-        return [Part(self.seat.stack, made)]
+        made = yield EngineCall(self.slot, self._encoder.expanded(raw))
+        return [Part(self.slot.stack, made)]
 
     @property
     def is_cold(self) -> bool:
@@ -181,23 +181,23 @@ class Series:
 
     def _cold(self, raw: np.ndarray) -> Job:
         """The forecast before anything was learned, the same for all rows."""
-        if self.seat is not None:
-            made = yield Work(self.seat, np.zeros((len(raw), self.seat.stack.layout.inputs)))
-            return [Part(self.seat.stack, made)]
+        if self.slot is not None:
+            made = yield EngineCall(self.slot, np.zeros((len(raw), self.slot.stack.layout.inputs)))
+            return [Part(self.slot.stack, made)]
         encoder = self.owner.encoder(self.owner.plan.grown(self.categories, raw[0]))
-        seat = self._started(self._meanwhile(encoder), encoder, None)
+        slot = self._started(self._meanwhile(encoder), encoder, None)
         X = np.zeros((len(raw), encoder.width)) if self.is_cold else encoder.expanded(raw)
-        made = yield Work(seat, X)
-        seat.stack.release(seat.slot)
-        return [Part(seat.stack, made)]
+        made = yield EngineCall(slot, X)
+        slot.stack.release(slot.number)
+        return [Part(slot.stack, made)]
 
     # ---- predict and learn at once -----------------------------------------------------------------------------------
 
-    def prompt(self, rows: Rows, known: np.ndarray | None = None) -> Job:
+    def prompt(self, rows: SeriesRows, known: np.ndarray | None = None) -> Job:
         """Predict each row and then learn from it; `known` is an earlier forecast of the first row."""
         parts: list[Part] = []
         begin = 0
-        if self.seat is None:
+        if self.slot is None:
             self._open(rows.raw[0])
         if self.is_cold:  # of the first row nothing is known
             parts += yield from self.foresee(rows.raw[:1])
@@ -213,30 +213,30 @@ class Series:
                 yield from self._learn(some)
             else:
                 made = yield self._lesson(some, known)
-                parts.append(Part(self._seat.stack, made))
+                parts.append(Part(self._slot.stack, made))
                 yield from self._noted(some)
             begin, known = begin + len(some), None
         return parts
 
-    def _learn(self, one: Rows) -> Step:
+    def _learn(self, one: SeriesRows) -> Step:
         """Learn from a row that was predicted elsewhere."""
         yield self._lesson(one)
         yield from self._noted(one)
 
-    def _lesson(self, rows: Rows, known: np.ndarray | None = None) -> Work:
+    def _lesson(self, rows: SeriesRows, known: np.ndarray | None = None) -> EngineCall:
         X, elapsed = self._encoder.expanded(rows.raw), in_steps(rows.spans, rows.steps)
         if known is None:
-            return Work(self._seat, X, rows.y, elapsed)
+            return EngineCall(self._slot, X, rows.y, elapsed)
         places = np.full(len(rows), -1)
         places[0] = len(rows)
-        return Work(self._seat, X, rows.y, elapsed, None, known, places)
+        return EngineCall(self._slot, X, rows.y, elapsed, None, known, places)
 
     # ---- predict now, learn later ------------------------------------------------------------------------------------
 
-    def delayed(self, rows: Rows) -> Job:
+    def delayed(self, rows: SeriesRows) -> Job:
         """Before each row is predicted, learn from the one that came `horizon` rows before it."""
         h, parts, begin = self.owner.settings.horizon, [], 0
-        if self.seat is None:
+        if self.slot is None:
             self._open(rows.raw[0])
         while begin < len(rows):
             queue = rows.part(slice(0)) if self.queue is None else self.queue
@@ -260,7 +260,9 @@ class Series:
             begin += len(some)
         return parts
 
-    def _later(self, queue: Rows, labels: Rows, rows: Rows, *, last: bool) -> Generator[Work, np.ndarray, Part]:
+    def _later(
+        self, queue: SeriesRows, labels: SeriesRows, rows: SeriesRows, *, last: bool
+    ) -> Generator[EngineCall, np.ndarray, Part]:
         """Learn each label just before the row at the same place is predicted; the last may choose the model."""
         X, elapsed = self._encoder.expanded(labels.raw), in_steps(labels.spans, labels.steps)
         kept = [made for made in self.issued if made is not None]
@@ -270,7 +272,7 @@ class Series:
         places = np.arange(N) - h  # of a row that was predicted here
         places[: len(there)] = np.where(there, N + np.cumsum(there) - 1, -1)
         if last:
-            yield Work(self._seat, X, labels.y, elapsed, None, issued, places)
+            yield EngineCall(self._slot, X, labels.y, elapsed, None, issued, places)
             self.queue = queue.part(slice(N, None)).then(rows)
             yield from self._noted(labels)
             self.issued = [*self.issued[N:], None]
@@ -278,12 +280,12 @@ class Series:
             self.issued[-1] = made.records
             return made
         X_next = self._encoder.expanded(rows.raw)
-        made = Part(self._seat.stack, (yield Work(self._seat, X, labels.y, elapsed, X_next, issued, places)))
+        made = Part(self._slot.stack, (yield EngineCall(self._slot, X, labels.y, elapsed, X_next, issued, places)))
         self._push(queue.then(rows).part(slice(N, None)), made.records)
         yield from self._noted(labels)
         return made
 
-    def _push(self, queue: Rows, made: np.ndarray) -> None:
+    def _push(self, queue: SeriesRows, made: np.ndarray) -> None:
         self.queue = queue
         issued = [*self.issued, *(made[i : i + 1] for i in range(max(len(made) - len(queue), 0), len(made)))]
         self.issued = issued[len(issued) - len(queue) :]
@@ -316,7 +318,7 @@ class Series:
         first = start.first or (FIRST if plan.text else 0)
         self.buffer = Buffer(first) if first else None
 
-    def warm(self, rows: Rows) -> Step:
+    def warm(self, rows: SeriesRows) -> Step:
         """Begin with a batch, which chooses the model at once."""
         categories = self.categories
         for row in rows.raw:
@@ -338,7 +340,7 @@ class Series:
             return len(raw)
         return self.owner.plan.new_at(self.categories, raw[: self.buffer.missing])
 
-    def _noted(self, rows: Rows) -> Step:
+    def _noted(self, rows: SeriesRows) -> Step:
         """Keep the first rows that were learned; once they are complete, they choose the model."""
         self.learned += len(rows)
         if self.buffer is None:
@@ -357,7 +359,7 @@ class Series:
             self._warn_of_nothing(kept.raw)
             self.buffer = None
 
-    def _grow(self, rows: Rows) -> Step:
+    def _grow(self, rows: SeriesRows) -> Step:
         """Add inputs for the new categories of the first of these rows, and learn again from all rows before it."""
         categories = self.owner.plan.grown(self.categories, rows.raw[0])
         encoder = self.owner.encoder(categories)
@@ -371,26 +373,26 @@ class Series:
         )
         return choice._replace(warmup=0)  # there is no batch yet: rows are learned one after another
 
-    def _replayed(self, choice: Choice, encoder: Encoder, rows: Rows | None, step: float | None = None) -> Step:
+    def _replayed(self, choice: Choice, encoder: Encoder, rows: SeriesRows | None, step: float | None = None) -> Step:
         """Start a model on earlier rows: it warms up on the first ones, and learns the others in order."""
         count = 0 if rows is None else min(choice.warmup, len(rows))
-        seat = self._started(choice._replace(warmup=count), encoder, rows)
+        slot = self._started(choice._replace(warmup=count), encoder, rows)
         if rows is not None and count < len(rows):
             rest = rows.part(slice(count, None))
             X, h = encoder.expanded(rest.raw), self.owner.settings.horizon
             elapsed = in_steps(rest.spans, float(rows.steps[-1]) if step is None else step)
             if h == 1:
-                yield Work(seat, X, rest.y, elapsed)
+                yield EngineCall(slot, X, rest.y, elapsed)
             else:
                 # whose forecasts do not judge the model, as in `delayed`
                 cold = count == 0 and self.owner.common is None
-                issued = None if cold else (yield Work(seat, X[:h]))
+                issued = None if cold else (yield EngineCall(slot, X[:h]))
                 places = np.arange(len(X)) - h
                 places[:h] = -1 if cold else len(X) + np.arange(min(h, len(X)))
-                yield Work(seat, X, rest.y, elapsed, np.concatenate([X[h:], X[-h:]])[: len(X)], issued, places)
-        self._adopt(choice._replace(warmup=count), encoder, seat)
+                yield EngineCall(slot, X, rest.y, elapsed, np.concatenate([X[h:], X[-h:]])[: len(X)], issued, places)
+        self._adopt(choice._replace(warmup=count), encoder, slot)
 
-    def _started(self, choice: Choice, encoder: Encoder, rows: Rows | None) -> Seat:
+    def _started(self, choice: Choice, encoder: Encoder, rows: SeriesRows | None) -> Slot:
         layout = Layout(encoder.width, self.owner.outputs, self.owner.start.gaps)
         count = 0 if rows is None else min(choice.warmup, len(rows))
         X = np.zeros((0, encoder.width)) if rows is None else encoder.expanded(rows.raw[:count])
@@ -400,21 +402,21 @@ class Series:
             common = None
         if common is None:  # a state that is there already has been accepted, with the rows that it began with
             choice.model.accept(layout.inputs, layout.columns, count)
-        seat = self.owner.stacks.admit(choice.model, layout)
+        slot = self.owner.stacks.admit(choice.model, layout)
         try:
             if common is not None:
-                seat.stack.record(seat.slot)[...] = common.record
+                slot.stack.record(slot.number)[...] = common.record
             else:
-                seat.stack.engine.start(seat.stack.record(seat.slot), X, y)
+                slot.stack.engine.start(slot.stack.record(slot.number), X, y)
         except BaseException:
-            seat.stack.release(seat.slot)
+            slot.stack.release(slot.number)
             raise
-        return seat
+        return slot
 
-    def _adopt(self, choice: Choice, encoder: Encoder, seat: Seat) -> None:
-        if self.seat is not None:
-            self.seat.stack.release(self.seat.slot)
-        self.seat, self.choice, self.encoder = seat, choice, encoder
+    def _adopt(self, choice: Choice, encoder: Encoder, slot: Slot) -> None:
+        if self.slot is not None:
+            self.slot.stack.release(self.slot.number)
+        self.slot, self.choice, self.encoder = slot, choice, encoder
         self.generation += 1
         self.issued = [None] * len(self.issued)
 
@@ -422,21 +424,21 @@ class Series:
         """Warn if a column had no value in any of the first rows."""
         names = self.owner.plan.names
         nothing = [name for name, column in zip(names, raw.T, strict=False) if np.isnan(column).all()]
-        if nothing and self.owner.outspoken:
+        if nothing and self.owner.warns:
             warnings.warn(f"X: {never_there(nothing, len(raw))}", UserWarning, stacklevel=2)
 
-    def _warn_of_base(self, rows: Rows) -> None:
+    def _warn_of_base(self, rows: SeriesRows) -> None:
         """Warn if a forecast from elsewhere cannot be right."""
         given = self.owner.settings.base
         place = base.place_of(given)
-        if place is not None and self.owner.outspoken:
+        if place is not None and self.owner.warns:
             for text in base.doubts(given, rows.raw[:, place], rows.y[:, 0]):
                 warnings.warn(text, UserWarning, stacklevel=2)
 
     @property
-    def _seat(self) -> Seat:
-        assert self.seat is not None  # noqa: S101
-        return self.seat
+    def _slot(self) -> Slot:
+        assert self.slot is not None  # noqa: S101
+        return self.slot
 
     @property
     def _encoder(self) -> Encoder:
@@ -446,7 +448,7 @@ class Series:
     @property
     def begins(self) -> bool:
         """Whether its model is still to be chosen."""
-        return self.seat is None or self.buffer is not None
+        return self.slot is None or self.buffer is not None
 
     def twin(self) -> "Series":
         """A copy of the series with its first rows and state, which may change while this one stays the same."""
@@ -456,19 +458,19 @@ class Series:
         return other
 
     def leave(self) -> None:
-        """Free the seat: the copy has replaced this series."""
-        if self.seat is not None:
-            self.seat.stack.release(self.seat.slot)
+        """Free the slot: the copy has replaced this series."""
+        if self.slot is not None:
+            self.slot.stack.release(self.slot.number)
 
     def moved(self, owner: "Streams") -> "Series":
         """The same series in another stack."""
         other = Series(owner)
         for name in _KEPT:
             setattr(other, name, getattr(self, name))
-        if self.seat is not None:
-            stack, slot = self.seat
-            other.seat = owner.stacks.admit(stack.model, stack.layout)
-            other.seat.stack.record(other.seat.slot)[...] = stack.record(slot)
+        if self.slot is not None:
+            stack, number = self.slot
+            other.slot = owner.stacks.admit(stack.model, stack.layout)
+            other.slot.stack.record(other.slot.number)[...] = stack.record(number)
         return other
 
     # ---- copies and files --------------------------------------------------------------------------------------------
@@ -496,7 +498,7 @@ class Series:
             ],
         }
 
-    def restore(self, stored: dict[str, Any], seat: Seat | None) -> None:
+    def restore(self, stored: dict[str, Any], slot: Slot | None) -> None:
         """Take back what `to_json` gave, with the state in its place; refuses what it cannot have given."""
         owner = self.owner
         self.clock = Clock.restored(stored["clock"])
@@ -506,7 +508,7 @@ class Series:
         self.now, self.done = float(stored["now"]), float(stored["done"])
         if not math.isfinite(self.now + self.done):
             raise ValueError(f"now must be finite; got {self.now!r} and {self.done!r}")
-        dtype = None if seat is None else seat.stack.model.forecast_dtype(owner.P)
+        dtype = None if slot is None else slot.stack.model.forecast_dtype(owner.P)
         for name, codes, time, wall, now, words, generation in stored["waiting"]:
             row = np.asarray(codes, np.float64)
             if row.shape != (len(owner.plan.names),) or np.isinf(row).any():
@@ -514,17 +516,17 @@ class Series:
             same = _count(generation) == self.generation
             made = _record(words, dtype) if same else None
             self.waiting[name] = Waiting(row, float(time), float(wall), float(now), made, generation)
-        if seat is not None:
-            self._restore_seat(stored, seat)
+        if slot is not None:
+            self._restore_slot(stored, slot)
 
-    def _restore_seat(self, stored: dict[str, Any], seat: Seat) -> None:
+    def _restore_slot(self, stored: dict[str, Any], slot: Slot) -> None:
         """Take back the model, the first rows, and the rows of a table that wait for their targets."""
         owner, P = self.owner, self.owner.P
         R = len(owner.plan.names) + len(owner.derived.names)
-        self.seat, self.encoder = seat, owner.encoder(self.categories)
-        if self.encoder.width != seat.stack.layout.inputs:
-            raise ValueError(f"{self.encoder.width} columns for {seat.stack.layout.inputs} inputs")
-        self.choice = None if stored["warmup"] is None else Choice(seat.stack.model, _count(stored["warmup"]))
+        self.slot, self.encoder = slot, owner.encoder(self.categories)
+        if self.encoder.width != slot.stack.layout.inputs:
+            raise ValueError(f"{self.encoder.width} columns for {slot.stack.layout.inputs} inputs")
+        self.choice = None if stored["warmup"] is None else Choice(slot.stack.model, _count(stored["warmup"]))
         if stored["buffer"] is not None:
             first, *arrays = stored["buffer"]
             rows = _rows(arrays, R, P) if arrays else None
@@ -534,7 +536,7 @@ class Series:
             if rows is not None:
                 self.buffer.extend(rows)
         self.queue = None if stored["queue"] is None else _rows(stored["queue"], R, P)
-        self.issued = [_record(words, seat.stack.model.forecast_dtype(P)) for words in stored["issued"]]
+        self.issued = [_record(words, slot.stack.model.forecast_dtype(P)) for words in stored["issued"]]
         waits = 0 if self.queue is None else len(self.queue)
         if len(self.issued) != waits or waits > owner.settings.horizon:
             raise ValueError("rows that wait for their targets and their forecasts differ in number")
@@ -546,9 +548,9 @@ def _count(value: Any) -> int:
     return value
 
 
-def _rows(arrays: list[Any], columns: int, outputs: int) -> Rows:
+def _rows(arrays: list[Any], columns: int, outputs: int) -> SeriesRows:
     """Rows from a file, checked."""
-    rows = Rows(*(np.asarray(array, np.float64) for array in arrays))
+    rows = SeriesRows(*(np.asarray(array, np.float64) for array in arrays))
     N = len(rows)
     if [array.shape for array in rows.arrays] != [(N, columns), (N, outputs), (N,), (N,)]:
         raise ValueError("the shape of its rows does not fit its settings")
@@ -565,7 +567,7 @@ def _record(words: Any, dtype: np.dtype | None) -> np.ndarray | None:
     if array.nbytes != dtype.itemsize or array.ndim != 1:
         raise ValueError("a forecast has another size than its model's")
     made = np.frombuffer(bytearray(array.tobytes()), dtype)
-    if not gate.sound_forecasts(made):
+    if not admission.sound_forecasts(made):
         raise ValueError("a forecast is not finite")
     return made
 

@@ -50,10 +50,10 @@ class Unlisted(ValueError):
 # ---- to JSON ---------------------------------------------------------------------------------------------------------
 
 
-def portrait(value: Any) -> Any:
+def described(value: Any) -> Any:
     """Describe a model, a kernel or any other setting as nested dicts, lists, strings and numbers.
 
-    >>> portrait(kernels.SE(lengthscale=2.0))
+    >>> described(kernels.SE(lengthscale=2.0))
     {'is': 'SE', 'lengthscale': 2.0, 'variance': 1.0}
     """
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -61,18 +61,18 @@ def portrait(value: Any) -> Any:
     if isinstance(value, np.generic) or hasattr(value, "__array__"):
         return _array(np.asarray(value))
     if is_dataclass(value) and not isinstance(value, type):
-        named = {field.name: portrait(getattr(value, field.name)) for field in fields(value)}
+        named = {field.name: described(getattr(value, field.name)) for field in fields(value)}
         return {"is": _class_name(type(value)), **named}
     if isinstance(value, dict):
-        return {str(key): portrait(value[key]) for key in value}
+        return {str(key): described(value[key]) for key in value}
     if isinstance(value, (tuple, list)):
-        return [portrait(entry) for entry in value]
+        return [described(entry) for entry in value]
     return _function(value)
 
 
 def plain(model: Model) -> Any:
     """A model's portrait as it is when it comes back from a file: JSON's own types and nothing else."""
-    return json.loads(json.dumps(portrait(model)))
+    return json.loads(json.dumps(described(model)))
 
 
 def _array(array: np.ndarray) -> Any:
@@ -85,9 +85,9 @@ def _array(array: np.ndarray) -> Any:
 def _function(value: Any) -> Any:
     """A function, known by its name and by what it has closed over."""
     if isinstance(value, functools.partial):
-        return {"is": "partial", "of": portrait(value.func), "args": portrait([value.args, value.keywords])}
+        return {"is": "partial", "of": described(value.func), "args": described([value.args, value.keywords])}
     if isinstance(value, types.FunctionType):
-        closure = [portrait(cell.cell_contents) for cell in value.__closure__ or ()]
+        closure = [described(cell.cell_contents) for cell in value.__closure__ or ()]
         return {"is": _full_name(value), "closure": closure} if closure else _full_name(value)
     return _full_name(value if callable(value) and hasattr(value, "__qualname__") else type(value))
 
@@ -107,7 +107,7 @@ def _full_name(value: Any) -> str:
 def rebuilt(stored: Any) -> Model:
     """The model described by a portrait from JSON; refuses anything else.
 
-    >>> rebuilt(json.loads(json.dumps(portrait(Within(AGP(inducing=3), margin=0.5))))).margin
+    >>> rebuilt(json.loads(json.dumps(described(Within(AGP(inducing=3), margin=0.5))))).margin
     0.5
     """
     _limit(stored)

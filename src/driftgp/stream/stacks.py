@@ -57,11 +57,11 @@ class Stack:
         return int(self.records.nbytes)
 
 
-class Seat(NamedTuple):
+class Slot(NamedTuple):
     """Where the state of a series is."""
 
     stack: Stack
-    slot: int
+    number: int
 
 
 class Stacks:
@@ -71,12 +71,12 @@ class Stacks:
         """Start with none."""
         self._stacks: dict[tuple[Model, Layout], Stack] = {}
 
-    def admit(self, model: Model, layout: Layout) -> Seat:
+    def admit(self, model: Model, layout: Layout) -> Slot:
         """A place for a series that has this model, which accepts this layout."""
         stack = self._stacks.get((model, layout))
         if stack is None:
             stack = self._stacks[model, layout] = Stack(model, layout)
-        return Seat(stack, stack.take())
+        return Slot(stack, stack.take())
 
     @property
     def nbytes(self) -> int:

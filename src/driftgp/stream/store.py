@@ -1,8 +1,8 @@
 """All that a stream or a fleet knows as bytes, and back, to the last bit.
 
 A header in JSON has the settings, the columns, and what each series knows. Arrays and the states of the models are the
-payload, one after another, as in memory. A state from outside passes `driftgp.models.gate`: what follows from other
-fields is computed again and compared. Nothing in the bytes is ever executed.
+payload, one after another, as in memory. `driftgp.models.admission` checks a state from outside: what follows from
+other fields is computed again and compared. Nothing in the bytes is ever executed.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftgp.base.envelope import Envelope
-from driftgp.models import gate
+from driftgp.models import admission
 from driftgp.models.model import Model, State
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.plan import Plan
@@ -39,7 +39,7 @@ _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowE
 _EARLIER = (b"\x89driftgp", b"\x89drfleet", b"\x89driftrn", b"\x89drestim")
 
 
-class Stored(NamedTuple):
+class StoredStream(NamedTuple):
     """What bytes held."""
 
     streams: Streams
@@ -158,10 +158,10 @@ def to_tree(
     for key in chosen:
         series = streams.series[key]
         place = None
-        if series.seat is not None:
-            stack, slots = stacks.setdefault(id(series.seat.stack), (series.seat.stack, []))
+        if series.slot is not None:
+            stack, slots = stacks.setdefault(id(series.slot.stack), (series.slot.stack, []))
             place = [list(stacks).index(id(stack)), len(slots)]
-            slots.append(series.seat.slot)
+            slots.append(series.slot.number)
         entries.append([None if alone else key, place, series.to_json()])
     return {
         "settings": streams.settings.to_json(),
@@ -180,12 +180,12 @@ def to_tree(
     }
 
 
-def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> Stored:
+def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> StoredStream:
     """Take back what `to_bytes` gave. A model with a part that is not in the library has to be given."""
     return from_tree(opened(kind, data), given)
 
 
-def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Stored:
+def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> StoredStream:
     """The same from what `opened` gave."""
     kind = tree["kind"]
     try:
@@ -203,7 +203,7 @@ def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Store
         ) from error
     except _WRONG as error:
         raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
-    return Stored(streams, extra)
+    return StoredStream(streams, extra)
 
 
 def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Start | None) -> None:
@@ -269,26 +269,26 @@ def _fill_series(kind: str, streams: Streams, tree: dict[str, Any], given: Model
             raise ValueError(f"a key must be text or a whole number; got {key!r}")
         if key in streams.series:
             raise ValueError(f"key {key!r} is there twice")
-        series, seat = Series(streams), None
+        series, slot = Series(streams), None
         if place is not None:
             number, row = place
             state = states[number][row]
             if state.layout.outputs != outputs:
                 raise ValueError("states have other outputs than the stream")
-            seat = streams.stacks.admit(state.model, state.layout)
-            words_of(seat.stack.records)[seat.slot] = words_of(state.record.reshape(1))[0]
-        series.restore(stored, seat)
+            slot = streams.stacks.admit(state.model, state.layout)
+            words_of(slot.stack.records)[slot.number] = words_of(state.record.reshape(1))[0]
+        series.restore(stored, slot)
         streams.series[key] = series
 
 
 def states_of(kind: str, stored: dict[str, Any], given: Model | Start | None) -> list[State]:
-    """States of one model, each through the gate."""
-    layout = gate.layout_from(stored["layout"])
+    """States of one model, each once it is admitted."""
+    layout = admission.layout_from(stored["layout"])
     if given is not None and not isinstance(given, Model):
         given = given.meanwhile(np.zeros((0, layout.inputs)), np.zeros(0)).model
     model = model_of(kind, stored["model"], given if given is not None and plain(given) == stored["model"] else None)
-    gate.believe(kind, model, layout, np.asarray(stored["records"]).nbytes)
-    dtype, words = gate.record_dtype(model, layout), np.asarray(stored["records"], np.uint64)
+    admission.believe(kind, model, layout, np.asarray(stored["records"]).nbytes)
+    dtype, words = admission.record_dtype(model, layout), np.asarray(stored["records"], np.uint64)
     if words.ndim != 2 or words.shape[1] * 8 != dtype.itemsize:
         raise ValueError("states have another size than their model's")
     return [State(model, layout, row.copy().view(dtype).reshape(())) for row in words]

@@ -11,7 +11,7 @@ from driftgp.base.extras import needs
 from driftgp.base.frames import Column, Table
 from driftgp.tables.cells import Times, are_blank, as_numbers, as_spans, as_times, columns_of
 from driftgp.tables.numbers import Decimal
-from driftgp.tables.rows import Row, Rows, Taken
+from driftgp.tables.rows import FileRows, Row, Taken
 from driftgp.tables.written import Kind, Written, most_are_numbers
 
 with needs("reading tables", extra="cli"):
@@ -57,7 +57,9 @@ class Reader:
         kinds: what each column holds, as far as is known by now.
     """
 
-    def __init__(self, rows: Rows, written: Written, *, key: str | None = None, filled: Collection[str] = ()) -> None:
+    def __init__(
+        self, rows: FileRows, written: Written, *, key: str | None = None, filled: Collection[str] = ()
+    ) -> None:
         """Take the rows and how they are written.
 
         Args:
@@ -258,7 +260,7 @@ class Order(NamedTuple):
     series: int = 0
 
 
-def order_of(rows: Rows, written: Written, key: str | None) -> Order:
+def order_of(rows: FileRows, written: Written, key: str | None) -> Order:
     """Read a file once for the order of its rows; those that cannot be read count for nothing."""
     if not written.time:
         return Order(0, 0)

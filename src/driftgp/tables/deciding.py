@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from driftgp.tables import numbers
 from driftgp.tables.dates import Orders
 from driftgp.tables.numbers import Decimal, as_number
-from driftgp.tables.rows import Row, Rows
+from driftgp.tables.rows import FileRows, Row
 
 
-def decide_decimal(rows: Rows, first: Sequence[Row], columns: Sequence[int]) -> tuple[Decimal, str]:
+def decide_decimal(rows: FileRows, first: Sequence[Row], columns: Sequence[int]) -> tuple[Decimal, str]:
     """The decimal mark of the numbers in these columns, and a note on it if it is a comma.
 
     Points in a file whose cells are not separated by semicolons are decimal points: who writes numbers with decimal
@@ -44,7 +44,7 @@ def _mark(cell: str, delimiter: str) -> str | None:
     return "point" if mark == "either" and delimiter != ";" and "," not in cell else mark
 
 
-def _first_mark(rows: Rows, columns: Sequence[int]) -> Iterator[str]:
+def _first_mark(rows: FileRows, columns: Sequence[int]) -> Iterator[str]:
     """The first mark in the whole file that decides, if there is one."""
     for taken in rows.every():
         for cell in dict.fromkeys(row[column] for row in taken.cells for column in columns):
@@ -54,7 +54,7 @@ def _first_mark(rows: Rows, columns: Sequence[int]) -> Iterator[str]:
                 return
 
 
-def decide_order(rows: Rows, first: Iterable[Row], column: int) -> tuple[str | None, str]:
+def decide_order(rows: FileRows, first: Iterable[Row], column: int) -> tuple[str | None, str]:
     """The order of day and month in a column of dates, None where all say it themselves; and a note on what decided."""
     orders = Orders()
     for row in first:
@@ -73,7 +73,7 @@ def decide_order(rows: Rows, first: Iterable[Row], column: int) -> tuple[str | N
     return order, f"dates of {name!r} are {order}, as {cell!r} in line {line} shows"
 
 
-def _see_all(rows: Rows, column: int, orders: Orders) -> None:
+def _see_all(rows: FileRows, column: int, orders: Orders) -> None:
     """Have a whole file say in which order its dates are, as far as need be."""
     for taken in rows.every():
         for line, cells in zip(taken.lines, taken.cells, strict=True):
@@ -82,7 +82,7 @@ def _see_all(rows: Rows, column: int, orders: Orders) -> None:
                 return
 
 
-def _contradiction(rows: Rows, name: str, orders: Orders) -> str:
+def _contradiction(rows: FileRows, name: str, orders: Orders) -> str:
     (line, cell), before = orders.deciding or (0, ""), orders.before
     other = "" if before is None else f", unlike {before[1]!r} in line {before[0]}"
     return (
@@ -91,7 +91,7 @@ def _contradiction(rows: Rows, name: str, orders: Orders) -> str:
     )
 
 
-def _unclear(rows: Rows, name: str, orders: Orders) -> str:
+def _unclear(rows: FileRows, name: str, orders: Orders) -> str:
     left = [order for order in orders.possible if order in orders.open]
     shown = [f"{orders.open[order]:%d %B %Y} with --time-format {order}" for order in left]
     return (

@@ -51,7 +51,7 @@ class Taken(NamedTuple):
 
 
 @dataclass
-class Rows:
+class FileRows:
     """A header and the rows under it, in one pass.
 
     A row that is malformed stops the rows before it, and the next ones can still be asked for; or it is left out.
@@ -65,12 +65,12 @@ class Rows:
     head: Head | None = None  # where the header was found
     notes: tuple[str, ...] = ()  # how the file is written, as far as that is not what one would expect
     delimiter: str = ","
-    again: Callable[[], Rows] | None = None  # opens the same rows from the beginning, where that can be done
+    again: Callable[[], FileRows] | None = None  # opens the same rows from the beginning, where that can be done
     more: Callable[[], bool] | None = None  # of a live stream: whether the next row is there
     complain: Complain | None = None  # called with a line about each malformed row, which is then left out
     left_out: int = 0  # rows that were
 
-    def __enter__(self) -> Rows:
+    def __enter__(self) -> FileRows:
         """Use the rows in a `with` statement, which closes their file."""
         return self
 
@@ -146,7 +146,7 @@ class Rows:
     def unit(self, column: str) -> str:
         """The unit of a column, if the file says it, in a row of units or in brackets at the end of the name.
 
-        >>> Rows("here", ("load [MW]", "temp (°C)", "y"), iter(())).unit("load [MW]")
+        >>> FileRows("here", ("load [MW]", "temp (°C)", "y"), iter(())).unit("load [MW]")
         'MW'
         """
         units = () if self.head is None else self.head.units
@@ -202,7 +202,7 @@ def is_live(path: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-class _Told(TypedDict):
+class _Options(TypedDict):
     growing: bool
     delimiter: str | None
     encoding: str | None
@@ -215,7 +215,7 @@ def open_rows(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
-) -> Rows:
+) -> FileRows:
     """Open a CSV (also gzipped), JSON lines, a Parquet file, a workbook, or standard input for `-`.
 
     Args:
@@ -227,9 +227,9 @@ def open_rows(
         sheet: of a workbook with several.
     """
     live = is_live(path)
-    told = _Told(growing=growing or live, delimiter=delimiter, encoding=encoding)
+    options = _Options(growing=growing or live, delimiter=delimiter, encoding=encoding)
     if path == "-":
-        return csv_rows("standard input", sys.stdin.buffer, live=True, **told)
+        return csv_rows("standard input", sys.stdin.buffer, live=True, **options)
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     if suffix in _TABLES:
         rows = _table_rows(Path(path), sheet)
@@ -237,11 +237,11 @@ def open_rows(
         file = _open_binary(path)
         try:
             _refuse_others(path, start_of(file, _START))
-            rows = replace(csv_rows(path, file, live=live, json=suffix in _JSON, **told), file=file)
+            rows = replace(csv_rows(path, file, live=live, json=suffix in _JSON, **options), file=file)
         except BaseException:
             file.close()
             raise
-    return rows if live else replace(rows, again=lambda: open_rows(path, sheet=sheet, **told))
+    return rows if live else replace(rows, again=lambda: open_rows(path, sheet=sheet, **options))
 
 
 def _open_binary(path: str) -> IO[bytes]:
@@ -302,7 +302,7 @@ def csv_rows(
     json: bool = False,
     delimiter: str | None = None,
     encoding: str | None = None,
-) -> Rows:
+) -> FileRows:
     r"""Rows of CSV text; of a `growing` one, a last line without its newline is left for later.
 
     Of a `live` stream no line is waited for before it is asked for, but for the header. With `json`, each line is an
@@ -321,13 +321,13 @@ def csv_rows(
         from driftgp.tables.json_lines import json_items
 
         header, objects = json_items(text, 1 if live else _HEAD)
-        return Rows(place, header, objects, remarks=remarks, notes=tuple(notes), more=more)
+        return FileRows(place, header, objects, remarks=remarks, notes=tuple(notes), more=more)
     first = _first_lines(text, 1 if live else _HEAD)
     delimiter = delimiter or layout.find_delimiter(first)
     head, rows = _head(place, csv_items(text, delimiter), first, delimiter, 1 if live else _HEAD)
     if delimiter != ",":
         notes.append(f"{DELIMITERS.get(delimiter, repr(delimiter))} between cells")
-    return Rows(place, head.names, rows, None, remarks, head, (*notes, *head.notes), delimiter, more=more)
+    return FileRows(place, head.names, rows, None, remarks, head, (*notes, *head.notes), delimiter, more=more)
 
 
 def _first_lines(text: Text, count: int) -> list[str]:
@@ -380,12 +380,14 @@ def _is_remark(cells: Sequence[str] | ValueError) -> bool:
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _table_rows(path: Path, sheet: str | None) -> Rows:
+def _table_rows(path: Path, sheet: str | None) -> FileRows:
     from driftgp.tables.tables import WORKBOOKS, read_cells, read_table
 
     if path.suffix.lower() in WORKBOOKS:
         place, cells = read_cells(path, sheet)
         head = layout.find_head(place, cells[:_HEAD])
-        return Rows(place, head.names, iter(cells[head.after :]), head=head, notes=head.notes)
+        return FileRows(place, head.names, iter(cells[head.after :]), head=head, notes=head.notes)
     table = read_table(path)
-    return Rows(table.place, table.header, zip(table.rows.tolist(), table.cells.fill_null("").iter_rows(), strict=True))
+    return FileRows(
+        table.place, table.header, zip(table.rows.tolist(), table.cells.fill_null("").iter_rows(), strict=True)
+    )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from driftgp.tables.dates import as_clock, as_hours, as_moment, readings
 from driftgp.tables.deciding import decide_decimal, decide_order
 from driftgp.tables.numbers import BLANK, Decimal, as_number
-from driftgp.tables.rows import Row, Rows
+from driftgp.tables.rows import FileRows, Row
 
 Kind = Literal["number", "text", "open"]  # open: no cell has said yet what the column holds
 
@@ -50,7 +50,7 @@ class Written:
 
 
 def find_written(
-    rows: Rows,
+    rows: FileRows,
     first: Sequence[Row],
     *,
     target: str,
@@ -122,7 +122,7 @@ def most_are_numbers(cells: Collection[str], decimal: Decimal) -> bool | None:
 # ---- one column ------------------------------------------------------------------------------------------------------
 
 
-def _kind(rows: Rows, first: Sequence[Row], name: str, decimal: Decimal, *, asked: bool) -> tuple[Kind, str]:
+def _kind(rows: FileRows, first: Sequence[Row], name: str, decimal: Decimal, *, asked: bool) -> tuple[Kind, str]:
     """What a column holds, or why it is not read."""
     unnamed = rows.head is not None and name in rows.head.unnamed
     cells = [row.cells[rows.index(name)] for row in first]
@@ -144,7 +144,7 @@ def _kind(rows: Rows, first: Sequence[Row], name: str, decimal: Decimal, *, aske
     return "text", ""
 
 
-def _check_target(rows: Rows, first: Sequence[Row], target: str, kinds: dict[str, Kind]) -> None:
+def _check_target(rows: FileRows, first: Sequence[Row], target: str, kinds: dict[str, Kind]) -> None:
     if kinds.get(target) == "text":
         place = rows.index(target)
         row = next(row for row in first if as_number(row.cells[place]) is None)
@@ -156,7 +156,7 @@ def _check_target(rows: Rows, first: Sequence[Row], target: str, kinds: dict[str
 # ---- columns of time -------------------------------------------------------------------------------------------------
 
 
-def _time_columns(rows: Rows, first: Sequence[Row], taken: set[str | None]) -> tuple[str, ...]:
+def _time_columns(rows: FileRows, first: Sequence[Row], taken: set[str | None]) -> tuple[str, ...]:
     """The first column whose cells are mostly dates; with the one of clocks, if the dates have none."""
     free = [i for i, name in enumerate(rows.header) if name not in taken]
     for index in free:
@@ -181,7 +181,7 @@ def _is_clock(index: int, first: Sequence[Row]) -> bool:
 
 
 def _times(
-    rows: Rows, first: Sequence[Row], time: tuple[str, ...], form: str | None, decimal: Decimal
+    rows: FileRows, first: Sequence[Row], time: tuple[str, ...], form: str | None, decimal: Decimal
 ) -> tuple[bool, bool, bool]:
     """Whether times are dates, have an offset from UTC, and are days alone."""
     if not time:

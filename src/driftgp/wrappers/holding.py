@@ -35,9 +35,9 @@ class Holding(Model):
         return self.model.normal
 
     @property
-    def as_they_are(self) -> bool:
+    def sees_raw_numbers(self) -> bool:
         """Whether the held model takes numbers as they are."""
-        return self.model.as_they_are
+        return self.model.sees_raw_numbers
 
     @property
     def fills_gaps(self) -> bool:

@@ -125,7 +125,7 @@ class Standardize(Holding):
     # ---- the contract ------------------------------------------------------------------------------------------------
 
     @property
-    def as_they_are(self) -> bool:
+    def sees_raw_numbers(self) -> bool:
         """The held model always sees numbers near unit scale."""
         return False
 

@@ -1,4 +1,4 @@
-"""The one gate for states from outside: a checkpoint, a fleet's bytes, a state store, a pickle, a user's own record.
+"""Admission of states from outside: a checkpoint, a fleet's bytes, a state store, a pickle, a user's own record.
 
 A state that is accepted has the layout of the model's records, and numbers that a step could have left. So no engine
 ever sees a count or a cursor that points beyond an array. Derived fields agree with the fields from which they follow,
