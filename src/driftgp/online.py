@@ -24,6 +24,7 @@ from driftgp.stream.quick import Quick, quick
 from driftgp.stream.runtime import Block, Inputs, Streams
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Missing, Others, Settings, settings_among
+from driftgp.stream.stacks import Slot
 
 _KIND = "online"
 
@@ -159,13 +160,13 @@ class Online:
     @property
     def model(self) -> Model:
         """The model at work; with the default, another one once the first rows have chosen it."""
-        return self._at_work.stack.model
+        return self._slot.stack.model
 
     @property
     def state(self) -> State:
         """A copy of the state as it is now."""
         with self.lock:
-            return self._at_work.stack.state(self._at_work.slot)
+            return self._slot.stack.state(self._slot.number)
 
     @property
     def begun(self) -> bool:
@@ -176,8 +177,7 @@ class Online:
     @property
     def inputs(self) -> tuple[str, ...]:
         """What each input of the model is, by the names of the columns; numbers where none were given."""
-        names: tuple[str, ...] = () if self._at_work is None or self._series is None else self._series.encoder.names  # type: ignore[union-attr]
-        return names
+        return self._begun_series.encoder.names  # type: ignore[union-attr]
 
     def inputs_of(self, X: Any, y: Any = None) -> Inputs:
         """The inputs that a stream with these settings gives its model, as a matrix for other models; nothing changes.
@@ -201,11 +201,15 @@ class Online:
         return self._streams.series.get(None)
 
     @property
-    def _at_work(self) -> Any:
+    def _begun_series(self) -> Series:
         series = self._series
         if series is None or series.slot is None:
             raise ValueError("there is no state yet: call update with a first row")
-        return series.slot
+        return series
+
+    @property
+    def _slot(self) -> Slot:
+        return self._begun_series.slot  # type: ignore[return-value]
 
     def __repr__(self) -> str:
         with self.lock:
@@ -358,7 +362,7 @@ class Online:
             targets, made = self._streams.targets(block, y), []
             for begin in range(0, len(block.codes), every):
                 rows = slice(begin, begin + every)
-                watch(State.own(self.model, self._at_work.stack.layout, self._at_work.stack.record(self._at_work.slot)))
+                watch(State.own(self.model, self._slot.stack.layout, self._slot.stack.record(self._slot.number)))
                 some = block.part(rows)
                 passed = None if elapsed is None else np.asarray(elapsed)[rows]
                 keys = [None] * len(some.codes)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftgp.engine import description, library
+from driftgp.engine import Batch, description, library
 from driftgp.engine.library import NoLibrary
 from driftgp.engine.native import NativeEngine
 from driftgp.engine.reference import ReferenceEngine
@@ -165,7 +165,7 @@ def test_points_that_come_and_go_leave_the_factor_as_if_it_were_new() -> None:
     states = np.zeros(1, engine.record_dtype)
     engine.start(states[0:1].reshape(()), X[:100], y[:100])
     first = states["U"].copy()
-    engine.run(states, [0], [97], X[100:197], y[100:197], np.ones(97))
+    engine.run(states, [0], [97], Batch(X[100:197], y[100:197], np.ones(97)))
     assert np.mean(np.all(states["U"] == first, -1)) < 0.5
     fresh = states.copy()
     engine.complete(fresh[0:1].reshape(()))
@@ -179,7 +179,7 @@ def test_all_ways_to_hand_in_rows_give_the_same_bits() -> None:
     engine.start(start, X[:40], y[:40])
     rows, elapsed = slice(40, 240), np.ones(200)
     at_once = start.copy()[None]
-    made = engine.run(at_once, [0], [200], X[rows], y[rows], elapsed)
+    made = engine.run(at_once, [0], [200], Batch(X[rows], y[rows], elapsed))
     one = start.copy()
     single = engine.single(one)
     said = []
@@ -188,7 +188,7 @@ def test_all_ways_to_hand_in_rows_give_the_same_bits() -> None:
         said.append(known.tobytes())
         single.learn(X[i], y[i], 1.0, [known, known.copy(), None][i % 3])
     ahead = start.copy()[None]
-    later = engine.run(ahead, [0], [199], X[40:239], y[40:239], elapsed[1:], X[41:240])
+    later = engine.run(ahead, [0], [199], Batch(X[40:239], y[40:239], elapsed[1:], X[41:240]))
     assert made.tobytes() == b"".join(said)
     assert at_once.tobytes() == one.tobytes()
     assert later.tobytes() == made[1:].tobytes()
@@ -202,10 +202,10 @@ def test_stacks_of_states_agree_with_each_by_itself() -> None:
         engine.start(states[i : i + 1].reshape(()), X[20 * i : 20 * i + 30], y[20 * i : 20 * i + 30])
     slots, ends = [3, 0, 4, 1], [150, 150, 400, 500]
     alone = states.copy()
-    together = engine.run(states, slots, ends, X[:500], y[:500], np.ones(500))
+    together = engine.run(states, slots, ends, Batch(X[:500], y[:500], np.ones(500)))
     for slot, begin, end in zip(slots, [0, *ends], ends, strict=False):
         own = slice(begin, end)
-        made = engine.run(alone[slot : slot + 1], [0], [end - begin], X[own], y[own], np.ones(end - begin))
+        made = engine.run(alone[slot : slot + 1], [0], [end - begin], Batch(X[own], y[own], np.ones(end - begin)))
         assert made.tobytes() == together[own].tobytes()
     assert states.tobytes() == alone.tobytes()
 
@@ -217,7 +217,8 @@ def test_one_model_serves_several_threads() -> None:
     engine.start(start, X[:40], y[:40])
     states = [start.copy()[None] for _ in range(4)]
     work = [
-        threading.Thread(target=engine.run, args=(state, [0], [260], X[40:], y[40:], np.ones(260))) for state in states
+        threading.Thread(target=engine.run, args=(state, [0], [260], Batch(X[40:], y[40:], np.ones(260))))
+        for state in states
     ]
     for thread in work:
         thread.start()
@@ -276,7 +277,7 @@ def test_states_that_no_step_could_have_left_are_refused(field: str, value: floa
     engine.start(states[0:1].reshape(()), *_stream(40, 1))
     states[field] = value
     with pytest.raises(ValueError, match="state"):
-        engine.run(states, [0], [1], np.zeros((1, 3)))
+        engine.run(states, [0], [1], Batch(np.zeros((1, 3))))
 
 
 def test_cursors_outside_the_window_are_refused() -> None:
@@ -285,7 +286,7 @@ def test_cursors_outside_the_window_are_refused() -> None:
     engine.start(states[0:1].reshape(()), *_stream(40, 1))
     states["window"]["cursor"] = 32
     with pytest.raises(ValueError, match="cursor"):
-        engine.run(states, [0], [1], np.zeros((1, 3)))
+        engine.run(states, [0], [1], Batch(np.zeros((1, 3))))
 
 
 def test_records_of_other_layouts_are_refused() -> None:
@@ -293,12 +294,12 @@ def test_records_of_other_layouts_are_refused() -> None:
     states = np.zeros(3, engine.record_dtype)
     for wrong in (np.zeros(1, other.record_dtype), states[::2], states.reshape(1, 3)):
         with pytest.raises(ValueError, match="states must be"):
-            engine.run(wrong, [0], [1], np.zeros((1, 3)), np.zeros((1, 1)), np.ones(1))
+            engine.run(wrong, [0], [1], Batch(np.zeros((1, 3)), np.zeros((1, 1)), np.ones(1)))
     states.setflags(write=False)
     with pytest.raises(ValueError, match="writeable"):
-        engine.run(states, [0], [1], np.zeros((1, 3)), np.zeros((1, 1)), np.ones(1))
+        engine.run(states, [0], [1], Batch(np.zeros((1, 3)), np.zeros((1, 1)), np.ones(1)))
     with pytest.raises(ValueError, match="slots"):
-        engine.run(states, [3], [1], np.zeros((1, 3)))
+        engine.run(states, [3], [1], Batch(np.zeros((1, 3))))
 
 
 def test_cpp_finds_in_every_field_what_numpy_has_put_there() -> None:

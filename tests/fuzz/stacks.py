@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from driftgp import recommended
-from driftgp.engine import library
+from driftgp.engine import Batch, library
 from driftgp.engine.native import NativeEngine
 from tests.engine.test_native_wrappers import INPUTS, any_model, stream
 from tests.fuzz.states import EFFORTS
@@ -37,14 +37,14 @@ def case(rng: np.random.Generator) -> str:
     rows = np.resize(np.arange(len(X)), N)
     X, y, elapsed = X[rows], y[rows], elapsed[rows]
     alone, ends = states.copy(), np.arange(ROWS, N + 1, ROWS)
-    expected = engine.run(alone, np.arange(STATES), ends, X, y, elapsed)
+    expected = engine.run(alone, np.arange(STATES), ends, Batch(X, y, elapsed))
     made: dict[int, np.ndarray] = {}
 
     def work(thread: int) -> None:
         for slot in range(thread, STATES, THREADS):
             own = slice(slot * ROWS, (slot + 1) * ROWS)
             state = states[slot : slot + 1]
-            made[slot] = engine.run(state, np.array([0]), np.array([ROWS]), X[own], y[own], elapsed[own])
+            made[slot] = engine.run(state, np.array([0]), np.array([ROWS]), Batch(X[own], y[own], elapsed[own]))
             engine.solve(made[slot], np.array([-1.0, 1.0]))
             engine.complete(state.copy().reshape(()))
 

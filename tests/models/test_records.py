@@ -5,7 +5,7 @@ import pytest
 
 from driftgp import AGP, recommended
 from driftgp.contract.records import Entry, View, entries, floats, number, part, whole, wholes
-from driftgp.engine import describe, native
+from driftgp.engine import Batch, describe, native
 from driftgp.engine.library import NoLibrary
 from driftgp.members import LastKMean, Persistence
 from driftgp.wrappers import Bank, Standardize, Watched
@@ -108,7 +108,7 @@ def test_every_field_holds_its_own_value_through_cpp():
     filled = np.frombuffer(raw.tobytes(), record.dtype).copy()
     engine = native.NativeEngine(model, 2, 1)
     before = filled.copy()
-    engine.run(filled, np.array([0]), np.array([1]), np.zeros((1, 2)), np.full((1, 1), np.nan), np.array([2.0]))
+    engine.run(filled, np.array([0]), np.array([1]), Batch(np.zeros((1, 2)), np.full((1, 1), np.nan), np.array([2.0])))
     changed = {
         entry.path
         for entry in entries(record.dtype)

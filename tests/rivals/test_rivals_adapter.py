@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from driftgp import AGP, prequential
 from driftgp.contract.records import entries
-from driftgp.engine import describe, engine
+from driftgp.engine import Batch, describe, engine
 from driftgp.kernels import SE, Kernel, Linear, Matern32, library
 from driftgp.kernels.check import check_kernel
 from driftgp.rivals import KRLST, OSGP, SVGP, WISKI, ExactWindow, JaxKernel, programs, scan
@@ -129,19 +129,21 @@ def test_many_rows_in_one_call_are_one_after_another(state):
     """Bit for bit, whether a row is predicted before it is learned from or after the one before it."""
     at_once, one_by_one, ahead = (state.copy() for _ in range(3))
     work = MODEL.engine(2, 1)
-    made = work.run(at_once.record.reshape(1), FIRST, np.array([12]), *ROWS)
+    made = work.run(at_once.record.reshape(1), FIRST, np.array([12]), Batch(*ROWS))
     single = work.single(one_by_one.record)
     for i, (x, y, elapsed) in enumerate(zip(*ROWS, strict=True)):
         assert single.predict(x).tobytes() == made[i : i + 1].tobytes()
         single.learn(x, y, elapsed)
     assert at_once.record.tobytes() == one_by_one.record.tobytes()
-    following = work.run(ahead.record.reshape(1), FIRST, np.array([11]), *(array[:11] for array in ROWS), ROWS[0][1:])
+    following = work.run(
+        ahead.record.reshape(1), FIRST, np.array([11]), Batch(*(array[:11] for array in ROWS), ROWS[0][1:])
+    )
     assert following.tobytes() == made[1:].tobytes()
 
 
 def test_rows_without_targets_are_predicted_and_change_nothing(state):
     before = state.record.tobytes()
-    made = MODEL.engine(2, 1).run(state.record.reshape(1), FIRST, np.array([12]), ROWS[0])
+    made = MODEL.engine(2, 1).run(state.record.reshape(1), FIRST, np.array([12]), Batch(ROWS[0]))
     assert state.record.tobytes() == before
     np.testing.assert_array_equal(made["mean"][:, 0], MODEL.predict(state, ROWS[0]).mean)
 
@@ -150,10 +152,10 @@ def test_each_state_of_a_stack_has_its_own_rows(state):
     alone = [state.copy(), state.copy()]
     stack = np.stack([state.record, state.record, state.record])
     work = MODEL.engine(2, 1)
-    made = work.run(stack, np.array([2, 0]), np.array([5, 12]), *ROWS)
+    made = work.run(stack, np.array([2, 0]), np.array([5, 12]), Batch(*ROWS))
     for one, slot, rows in zip(alone, (2, 0), (slice(0, 5), slice(5, 12)), strict=True):
         count = np.array([rows.stop - rows.start])
-        expected = work.run(one.record.reshape(1), FIRST, count, *(array[rows] for array in ROWS))
+        expected = work.run(one.record.reshape(1), FIRST, count, Batch(*(array[rows] for array in ROWS)))
         assert made[rows].tobytes() == expected.tobytes()
         assert stack[slot].tobytes() == one.record.tobytes()
     assert stack[1].tobytes() == state.record.tobytes()

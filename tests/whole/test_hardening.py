@@ -465,7 +465,7 @@ def test_two_builds_in_one_process_share_nothing(tmp_path):
         import shutil, numpy as np
         from pathlib import Path
         from driftgp import AGP
-        from driftgp.engine import native, library
+        from driftgp.engine import Batch, native, library
         here = library.library()
         other = Path({str(tmp_path)!r}, here.path.name)
         shutil.copy(here.path, other)
@@ -477,7 +477,7 @@ def test_two_builds_in_one_process_share_nothing(tmp_path):
             record = np.zeros((), engine.record_dtype)
             engine.start(record, X[:20], X[:20, :1])
             states = record.reshape(1)
-            engine.run(states, np.array([0]), np.array([40]), X[20:], X[20:, :1], np.ones(40))
+            engine.run(states, np.array([0]), np.array([40]), Batch(X[20:], X[20:, :1], np.ones(40)))
             made.append(states.tobytes())
             del engine
         assert made[0] == made[1] == made[2]

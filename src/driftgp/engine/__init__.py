@@ -13,12 +13,12 @@ from typing import Any
 from driftgp.base import checks
 from driftgp.contract.protocol import Contract
 from driftgp.engine import native
-from driftgp.engine.base import Engine, Single
+from driftgp.engine.base import Batch, Engine, Single
 from driftgp.engine.description import Unknown
 from driftgp.engine.library import library as shared_library
 from driftgp.engine.reference import ReferenceEngine
 
-__all__ = ["Engine", "Single", "compiled", "describe", "engine"]
+__all__ = ["Batch", "Engine", "Single", "compiled", "describe", "engine"]
 
 CHOICES = ("auto", "native", "reference")
 

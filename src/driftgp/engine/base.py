@@ -1,10 +1,31 @@
 """The engine: it runs a model on arrays of records."""
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from driftgp.contract.protocol import Contract
+
+
+class Batch(NamedTuple):
+    """Rows for an engine, N of them, in the order of their states.
+
+    Attributes:
+        X: inputs, N×D.
+        y: targets, N×P; without them nothing is learned.
+        elapsed: time since the row before, N; None only where y is.
+        X_next: rows to predict, each after the row of X at its place was learned from; by default X, before.
+        issued: forecasts that were made before, of rows whose labels come now.
+        known_at: the place of the forecast with which each row is learned: i for the forecast of an earlier row i,
+            N + i for `issued[i]`. −1 takes the state's own forecast.
+    """
+
+    X: np.ndarray
+    y: np.ndarray | None = None
+    elapsed: np.ndarray | None = None
+    X_next: np.ndarray | None = None
+    issued: np.ndarray | None = None
+    known_at: np.ndarray | None = None
 
 
 class Engine(Protocol):
@@ -25,25 +46,10 @@ class Engine(Protocol):
     def start(self, record: np.ndarray, X: np.ndarray, y: np.ndarray) -> None:
         """Fill a record of shape (), all zeros so far, from a warm-up batch."""
 
-    def run(
-        self,
-        states: np.ndarray,
-        slots: np.ndarray,
-        ends: np.ndarray,
-        X: np.ndarray,
-        y: np.ndarray | None = None,
-        elapsed: np.ndarray | None = None,
-        X_next: np.ndarray | None = None,
-        issued: np.ndarray | None = None,
-        known_at: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Predict each row before it is learned from; without y nothing is learned.
+    def run(self, states: np.ndarray, slots: np.ndarray, ends: np.ndarray, batch: Batch) -> np.ndarray:
+        """Predict each row before it is learned from, and return one forecast per row.
 
-        With `X_next` each row is learned from first, and then the row of X_next is predicted. Returns one forecast per
-        row. Steps are atomic: an interrupt leaves each state after some whole number of its rows.
-
-        A row is learned together with the forecast that was issued for it. `known_at` gives the place of that forecast
-        for each row: i for the forecast of an earlier row i, N + i for `issued[i]`. −1 takes the state's own forecast.
+        Steps are atomic: an interrupt leaves each state after some whole number of its rows.
         """
 
     def single(self, record: np.ndarray) -> "Single":

@@ -11,6 +11,7 @@ from driftgp.base.cores import cores
 from driftgp.contract.protocol import Contract
 from driftgp.contract.records import entries
 from driftgp.engine import description
+from driftgp.engine.base import Batch
 from driftgp.engine.library import OTHER_VERSION, CallRows, Library, NoLibrary, library
 
 __all__ = ["NativeEngine", "NativeSingle", "NoLibrary", "describe"]
@@ -56,19 +57,9 @@ class NativeEngine:
         X, y = _floats("X", X, (len(X), self.inputs)), _floats("y", y, (len(X), self.outputs))
         self.library.check(self.library.start(self.address, state, _address(X), _address(y), len(X)))
 
-    def run(
-        self,
-        states: np.ndarray,
-        slots: np.ndarray,
-        ends: np.ndarray,
-        X: np.ndarray,
-        y: np.ndarray | None = None,
-        elapsed: np.ndarray | None = None,
-        X_next: np.ndarray | None = None,
-        issued: np.ndarray | None = None,
-        known_at: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def run(self, states: np.ndarray, slots: np.ndarray, ends: np.ndarray, batch: Batch) -> np.ndarray:
         """Predict each row before it is learned from: see `Engine.run`. Rows of many states are shared by all cores."""
+        X, y, elapsed, X_next, issued, known_at = batch
         N = len(X)
         slots, ends = _wholes("slots", slots), _wholes("ends", ends)
         if slots.shape != ends.shape or (ends[-1] if ends.size else 0) != N or np.any(np.diff(ends, prepend=0) < 0):

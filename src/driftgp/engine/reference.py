@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from driftgp.contract.protocol import Contract
-from driftgp.engine.base import spans
+from driftgp.engine.base import Batch, spans
 
 
 class ReferenceEngine:
@@ -24,19 +24,9 @@ class ReferenceEngine:
         with np.errstate(all="ignore"):
             self.model.start(self.model.view(record), X, y)
 
-    def run(
-        self,
-        states: np.ndarray,
-        slots: np.ndarray,
-        ends: np.ndarray,
-        X: np.ndarray,
-        y: np.ndarray | None = None,
-        elapsed: np.ndarray | None = None,
-        X_next: np.ndarray | None = None,
-        issued: np.ndarray | None = None,
-        known_at: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def run(self, states: np.ndarray, slots: np.ndarray, ends: np.ndarray, batch: Batch) -> np.ndarray:
         """Predict and learn: see `Engine.run`."""
+        X, y, elapsed, X_next, issued, known_at = batch
         N = len(X)
         made = np.empty(N + (0 if issued is None else len(issued)), self.forecast_dtype)
         if issued is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from driftgp.base.envelope import affordable
 from driftgp.contract.protocol import Contract, Layout
 from driftgp.contract.records import Entry, entries
-from driftgp.engine import Engine, engine
+from driftgp.engine import Batch, Engine, engine
 
 # Largest record from outside, in bytes.
 _LARGEST = 1 << 30
@@ -75,7 +75,7 @@ def try_out(at_work: Engine, record: np.ndarray, layout: Layout) -> None:
         return
     try:
         X = np.repeat([[0.0], [2.0]], layout.inputs, 1)
-        made = at_work.run(record.reshape(1), np.array([0]), np.array([len(X)]), X)
+        made = at_work.run(record.reshape(1), np.array([0]), np.array([len(X)]), Batch(X))
     except ValueError as error:
         raise _refusal(at_work.model, str(error)) from error
     cold = np.isinf(made["variance"]) & (made["mean"] == 0.0)  # before the first target nothing is known

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from driftgp.base import checks
 from driftgp.contract.protocol import Contract, Layout, Units
 from driftgp.contract.summary import Summary
-from driftgp.engine import Engine, engine
+from driftgp.engine import Batch, Engine, engine
 from driftgp.models import admission
 from driftgp.predictions import Forecast
 
@@ -43,7 +43,7 @@ class Model(Contract):
         X = checked_inputs(state.layout, X)
         state = state.of(self)
         at_work = state.engine()
-        forecasts = at_work.run(state.record.reshape(1), _FIRST, np.array([len(X)]), X)
+        forecasts = at_work.run(state.record.reshape(1), _FIRST, np.array([len(X)]), Batch(X))
         flat = state.layout.outputs is None
         return Forecast(self, forecasts, flat, at_work.solve, joint=lambda: self.joint(state.view, X))
 
@@ -54,7 +54,7 @@ class Model(Contract):
         """
         learned = state.of(self).copy()
         rows = checked_rows(state.layout, x, y, elapsed)
-        learned.engine().run(learned.record.reshape(1), _FIRST, np.array([len(rows[0])]), *rows)
+        learned.engine().run(learned.record.reshape(1), _FIRST, np.array([len(rows[0])]), Batch(*rows))
         return learned
 
     def summary(self, state: "State") -> Summary:

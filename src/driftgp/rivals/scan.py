@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftgp.contract.protocol import Contract
-from driftgp.engine.base import spans
+from driftgp.engine.base import Batch, spans
 from driftgp.rivals import programs
 
 # Most rows in one call, so that an interrupt is heard and the programs for different numbers of rows are few.
@@ -33,19 +33,9 @@ class ScanEngine:
         """Warm up."""
         self.model.start(self.model.view(record), X, y)
 
-    def run(
-        self,
-        states: np.ndarray,
-        slots: np.ndarray,
-        ends: np.ndarray,
-        X: np.ndarray,
-        y: np.ndarray | None = None,
-        elapsed: np.ndarray | None = None,
-        X_next: np.ndarray | None = None,
-        issued: np.ndarray | None = None,  # noqa: ARG002 (a rival learns from rows alone)
-        known_at: np.ndarray | None = None,  # noqa: ARG002
-    ) -> np.ndarray:
-        """Predict and learn: see `Engine.run`."""
+    def run(self, states: np.ndarray, slots: np.ndarray, ends: np.ndarray, batch: Batch) -> np.ndarray:
+        """Predict and learn: see `Engine.run`. A rival learns from rows alone, not from forecasts that were issued."""
+        X, y, elapsed, X_next, *_ = batch
         made = np.empty(len(X), self.forecast_dtype)
         for slot, begin, end in spans(slots, ends):
             state = self.model.view(states[slot : slot + 1].reshape(()))

@@ -14,6 +14,7 @@ import numpy as np
 
 from driftgp.base import checks, frames
 from driftgp.base.frames import Column, Source, Table
+from driftgp.engine import Batch
 from driftgp.models.model import State, warn_of_units
 from driftgp.predictions import Prediction, joined
 from driftgp.stream.begin import Default, Given, Start
@@ -522,7 +523,7 @@ def _warming(series: Series, rows: SeriesRows) -> Job:
 
 
 def run_together(jobs: list[Job]) -> list[list[Part]]:
-    """Run the jobs of several series; the work of all that have one model goes to the engine in one call."""
+    """Run the jobs of several series; the rows of all that have one model go to the engine in one call."""
     results: list[list[Part]] = [[] for _ in jobs]
     waiting: dict[int, EngineCall] = {}
 
@@ -537,8 +538,9 @@ def run_together(jobs: list[Job]) -> list[list[Part]]:
         go_on(i, None)
     while waiting:
         kinds: dict[tuple[int, bool, bool, bool], list[int]] = {}
-        for i, work in waiting.items():
-            kind = (id(work.slot.stack), work.y is None, work.X_next is None, work.known_at is None)
+        for i, call in waiting.items():
+            batch = call.batch
+            kind = (id(call.slot.stack), batch.y is None, batch.X_next is None, batch.known_at is None)
             kinds.setdefault(kind, []).append(i)
         for members in kinds.values():
             for i, made in zip(members, _called([waiting[i] for i in members]), strict=True):
@@ -546,22 +548,16 @@ def run_together(jobs: list[Job]) -> list[list[Part]]:
     return results
 
 
-def _called(works: list[EngineCall]) -> list[np.ndarray]:
-    """Work of several series with one model, in one call."""
-    stack = works[0].slot.stack
-    slots, ends = np.array([work.slot.number for work in works]), np.cumsum([len(work.X) for work in works])
-    if len(works) == 1:
-        one = works[0]
-        return [
-            stack.engine.run(
-                stack.records, slots, ends, one.X, one.y, one.elapsed, one.X_next, one.issued, one.known_at
-            )
-        ]
-    X, y, elapsed, X_next = (
-        _stacked([getattr(work, name) for work in works]) for name in ("X", "y", "elapsed", "X_next")
-    )
-    issued, places = _places(works, ends)
-    made = stack.engine.run(stack.records, slots, ends, X, y, elapsed, X_next, issued, places)
+def _called(calls: list[EngineCall]) -> list[np.ndarray]:
+    """Calls for several series with one model as one call."""
+    stack, batches = calls[0].slot.stack, [call.batch for call in calls]
+    slots, ends = np.array([call.slot.number for call in calls]), np.cumsum([len(batch.X) for batch in batches])
+    together = batches[0]
+    if len(calls) > 1:
+        rows = {name: _stacked([getattr(batch, name) for batch in batches]) for name in ("X", "y", "elapsed", "X_next")}
+        issued, known_at = _places(batches, ends)
+        together = Batch(**rows, issued=issued, known_at=known_at)
+    made = stack.engine.run(stack.records, slots, ends, together)
     return np.split(made, ends[:-1])
 
 
@@ -569,19 +565,19 @@ def _stacked(arrays: list[Any]) -> Any:
     return None if arrays[0] is None else np.concatenate(arrays)
 
 
-def _places(works: list[EngineCall], ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _places(batches: list[Batch], ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Earlier forecasts of all series, and for each row the place of its forecast."""
-    if works[0].known_at is None:
+    if batches[0].known_at is None:
         return None, None
     issued, places, before = [], [], 0
-    for work, end in zip(works, ends.tolist(), strict=True):
-        N, own = len(work.X), work.known_at
+    for batch, end in zip(batches, ends.tolist(), strict=True):
+        N, own = len(batch.X), batch.known_at
         assert own is not None  # noqa: S101
         shifted = np.where(own < N, own + end - N, own - N + int(ends[-1]) + before)
         places.append(np.where(own < 0, -1, shifted))
-        if work.issued is not None:
-            issued.append(work.issued)
-            before += len(work.issued)
+        if batch.issued is not None:
+            issued.append(batch.issued)
+            before += len(batch.issued)
     return np.concatenate(issued) if issued else None, np.concatenate(places)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from driftgp.engine import Batch
 from driftgp.models import admission
 from driftgp.models.model import Layout
 from driftgp.stream import base
@@ -52,15 +53,10 @@ class SeriesRows:
 
 
 class EngineCall(NamedTuple):
-    """Rows for the model of one series: see `Engine.run`."""
+    """Rows for the model of one series."""
 
     slot: Slot
-    X: np.ndarray
-    y: np.ndarray | None = None
-    elapsed: np.ndarray | None = None
-    X_next: np.ndarray | None = None
-    issued: np.ndarray | None = None  # forecasts that were made before, of rows whose labels come now
-    known_at: np.ndarray | None = None  # for each row, where its forecast is: a row here, N + i of `issued`, −1 nowhere
+    batch: Batch
 
 
 class Part(NamedTuple):
@@ -171,7 +167,7 @@ class Series:
         """Predict rows, and learn nothing."""
         if self.slot is None or self.is_cold:
             return (yield from self._cold(raw))
-        made = yield EngineCall(self.slot, self._encoder.expanded(raw))
+        made = yield EngineCall(self.slot, Batch(self._encoder.expanded(raw)))
         return [Part(self.slot.stack, made)]
 
     @property
@@ -182,12 +178,12 @@ class Series:
     def _cold(self, raw: np.ndarray) -> Job:
         """The forecast before anything was learned, the same for all rows."""
         if self.slot is not None:
-            made = yield EngineCall(self.slot, np.zeros((len(raw), self.slot.stack.layout.inputs)))
+            made = yield EngineCall(self.slot, Batch(np.zeros((len(raw), self.slot.stack.layout.inputs))))
             return [Part(self.slot.stack, made)]
         encoder = self.owner.encoder(self.owner.plan.grown(self.categories, raw[0]))
         slot = self._started(self._meanwhile(encoder), encoder, None)
         X = np.zeros((len(raw), encoder.width)) if self.is_cold else encoder.expanded(raw)
-        made = yield EngineCall(slot, X)
+        made = yield EngineCall(slot, Batch(X))
         slot.stack.release(slot.number)
         return [Part(slot.stack, made)]
 
@@ -226,10 +222,10 @@ class Series:
     def _lesson(self, rows: SeriesRows, known: np.ndarray | None = None) -> EngineCall:
         X, elapsed = self._encoder.expanded(rows.raw), in_steps(rows.spans, rows.steps)
         if known is None:
-            return EngineCall(self._slot, X, rows.y, elapsed)
+            return EngineCall(self._slot, Batch(X, rows.y, elapsed))
         places = np.full(len(rows), -1)
         places[0] = len(rows)
-        return EngineCall(self._slot, X, rows.y, elapsed, None, known, places)
+        return EngineCall(self._slot, Batch(X, rows.y, elapsed, None, known, places))
 
     # ---- predict now, learn later ------------------------------------------------------------------------------------
 
@@ -272,7 +268,7 @@ class Series:
         places = np.arange(N) - h  # of a row that was predicted here
         places[: len(there)] = np.where(there, N + np.cumsum(there) - 1, -1)
         if last:
-            yield EngineCall(self._slot, X, labels.y, elapsed, None, issued, places)
+            yield EngineCall(self._slot, Batch(X, labels.y, elapsed, None, issued, places))
             self.queue = queue.part(slice(N, None)).then(rows)
             yield from self._noted(labels)
             self.issued = [*self.issued[N:], None]
@@ -280,7 +276,9 @@ class Series:
             self.issued[-1] = made.records
             return made
         X_next = self._encoder.expanded(rows.raw)
-        made = Part(self._slot.stack, (yield EngineCall(self._slot, X, labels.y, elapsed, X_next, issued, places)))
+        made = Part(
+            self._slot.stack, (yield EngineCall(self._slot, Batch(X, labels.y, elapsed, X_next, issued, places)))
+        )
         self._push(queue.then(rows).part(slice(N, None)), made.records)
         yield from self._noted(labels)
         return made
@@ -382,14 +380,16 @@ class Series:
             X, h = encoder.expanded(rest.raw), self.owner.settings.horizon
             elapsed = in_steps(rest.spans, float(rows.steps[-1]) if step is None else step)
             if h == 1:
-                yield EngineCall(slot, X, rest.y, elapsed)
+                yield EngineCall(slot, Batch(X, rest.y, elapsed))
             else:
                 # whose forecasts do not judge the model, as in `delayed`
                 cold = count == 0 and self.owner.common is None
-                issued = None if cold else (yield EngineCall(slot, X[:h]))
+                issued = None if cold else (yield EngineCall(slot, Batch(X[:h])))
                 places = np.arange(len(X)) - h
                 places[:h] = -1 if cold else len(X) + np.arange(min(h, len(X)))
-                yield EngineCall(slot, X, rest.y, elapsed, np.concatenate([X[h:], X[-h:]])[: len(X)], issued, places)
+                yield EngineCall(
+                    slot, Batch(X, rest.y, elapsed, np.concatenate([X[h:], X[-h:]])[: len(X)], issued, places)
+                )
         self._adopt(choice._replace(warmup=count), encoder, slot)
 
     def _started(self, choice: Choice, encoder: Encoder, rows: SeriesRows | None) -> Slot:

@@ -71,7 +71,7 @@ def described(value: Any) -> Any:
 
 
 def plain(model: Model) -> Any:
-    """A model's portrait as it is when it comes back from a file: JSON's own types and nothing else."""
+    """A model's description as it is when it comes back from a file: JSON's own types and nothing else."""
     return json.loads(json.dumps(described(model)))
 
 
@@ -105,7 +105,7 @@ def _full_name(value: Any) -> str:
 
 
 def rebuilt(stored: Any) -> Model:
-    """The model described by a portrait from JSON; refuses anything else.
+    """The model of a description from JSON; refuses anything else.
 
     >>> rebuilt(json.loads(json.dumps(described(Within(AGP(inducing=3), margin=0.5))))).margin
     0.5
@@ -121,7 +121,7 @@ def rebuilt(stored: Any) -> Model:
 
 
 def kernel_of(stored: Any) -> Any:
-    """A kernel from its portrait; anything else as it is."""
+    """A kernel from its description; anything else as it is."""
     if not isinstance(stored, dict):
         return stored
     _limit(stored)
@@ -132,7 +132,7 @@ def kernel_of(stored: Any) -> Any:
 
 
 def model_of(what: str, stored: Any, given: Model | None) -> Model:
-    """The model of a checkpoint or a fleet (`what`): the given one, if the portrait is its own, or else rebuilt."""
+    """The model of a checkpoint or a fleet (`what`): the given one, if the description is its own, or else rebuilt."""
     if given is not None:
         difference = first_difference(stored, plain(given))
         if difference is not None:
@@ -246,7 +246,7 @@ _BUILDERS: dict[Any, Callable[[dict[str, Any]], Any]] = {
 
 
 def first_difference(stored: Any, given: Any, where: str = "model") -> str | None:
-    """Name the first place where two portraits differ, or None.
+    """Name the first place where two descriptions differ, or None.
 
     >>> first_difference({"window": 90}, {"window": 100})
     'model.window is 90 there and 100 here'
