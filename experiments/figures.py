@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from driftgp.base.extras import needs
-from driftgp.plots.base import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, STYLE, VERMILION, Floats
+from driftgp.plots.base import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Floats, blank, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,27 +37,8 @@ class Band(NamedTuple):
 
 
 def _new(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, list[Axes]]:
-    with needs("drawing", extra="cli"):
-        from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
+    figure = blank(*size)
     return figure, list(np.ravel(figure.subplots(rows, columns, squeeze=False, **options)))
-
-
-def _styled(function: Any) -> Any:
-    """Draw in the style of the house, and leave matplotlib's own settings alone."""
-    import functools
-
-    @functools.wraps(function)
-    def draw(*args: Any, **kwargs: Any) -> Figure:
-        import matplotlib as mpl
-
-        with mpl.rc_context(STYLE):
-            figure: Figure = function(*args, **kwargs)
-            figure.draw_without_rendering()  # the layout is computed under this style, not when the file is written
-        return figure
-
-    return draw
 
 
 def smooth(values: Floats, width: int) -> Floats:
@@ -71,7 +51,7 @@ def smooth(values: Floats, width: int) -> Floats:
     return np.convolve(values, kernel, "same") / np.convolve(np.ones(len(values)), kernel, "same")
 
 
-@_styled
+@styled
 def toy_data(times: Floats, y: Floats, signal: Floats, warmup: int) -> Figure:
     """Draw one toy stream: what it is without noise, the samples of the warm-up, and those after it."""
     figure, (axes,) = _new(1, 1, (9.0, 3.4))
@@ -85,7 +65,7 @@ def toy_data(times: Floats, y: Floats, signal: Floats, warmup: int) -> Figure:
     return figure
 
 
-@_styled
+@styled
 def mse_over_time(times: Floats, errors: Mapping[str, Floats], runs: Mapping[str, int], noise: float) -> Figure:
     """Draw squared errors over time, a curve a method: means over its runs and over 11 samples in a row."""
     figure, (axes,) = _new(1, 1, (9.0, 4.6))
@@ -101,7 +81,7 @@ def mse_over_time(times: Floats, errors: Mapping[str, Floats], runs: Mapping[str
     return figure
 
 
-@_styled
+@styled
 def predictive_panels(times: Floats, y: Floats, forecasts: Mapping[str, Band], truth: str = "sample") -> Figure:
     """Draw mean and interval of every method, a panel each, all on the same axes; `y` is the truth of that name."""
     columns = 2
@@ -133,7 +113,7 @@ def predictive_panels(times: Floats, y: Floats, forecasts: Mapping[str, Band], t
     return figure
 
 
-@_styled
+@styled
 def forgetting(times: Floats, errors: Mapping[float, Floats], factors: Mapping[float, float]) -> Figure:
     """Draw AGP's squared errors around the change of frequency, a curve for each rate of forgetting."""
     import matplotlib as mpl
@@ -150,7 +130,7 @@ def forgetting(times: Floats, errors: Mapping[float, Floats], factors: Mapping[f
     return figure
 
 
-@_styled
+@styled
 def mape_by_hour(hours: Sequence[int], zones: Mapping[str, Mapping[str, Floats]]) -> Figure:
     """Draw the mean absolute error in per cent of the load by hour of the day, a panel a zone, a curve a method."""
     figure, panels = _new(1, len(zones), (5.2 * len(zones) + 1.0, 4.2), sharey=True)
@@ -168,7 +148,7 @@ def mape_by_hour(hours: Sequence[int], zones: Mapping[str, Mapping[str, Floats]]
     return figure
 
 
-@_styled
+@styled
 def traces(times: Floats, curves: Mapping[str, Floats]) -> Figure:
     """Draw quantities over time, a panel each."""
     figure, panels = _new(len(curves), 1, (9.0, 1.7 * len(curves)), sharex=True)
@@ -181,7 +161,7 @@ def traces(times: Floats, curves: Mapping[str, Floats]) -> Figure:
     return figure
 
 
-@_styled
+@styled
 def inducing(times: Floats, seen: Mapping[str, Any]) -> Figure:
     """Draw inducing inputs, their number and R_tot/σ² over time, a column for each model's trace."""
     figure, panels = _new(3, len(seen), (5.2 * len(seen), 7.2), sharex=True, sharey="row")

@@ -5,10 +5,11 @@ Colours are those of Okabe and Ito, which colour-blind readers can tell apart; l
 
 from __future__ import annotations
 
+import functools
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,31 @@ STYLE: dict[Any, Any] = {
 }
 
 
+P = ParamSpec("P")
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Have a function draw in the style of the house, and leave matplotlib's own settings alone."""
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with needs("drawing", extra="cli"):
+            import matplotlib as mpl
+
+        with mpl.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+def blank(width: float, height: float) -> Figure:
+    """A figure of this size in inches, with nothing on it yet."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+@styled
 def tracking(
     times: Floats,
     y: Floats,
@@ -80,30 +106,25 @@ def tracking(
         truth: known values of some of the hyperparameters.
         events: what happened, by time.
     """
-    with needs("drawing", extra="cli"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
     online = times[warmup:]
     left = times[np.maximum(np.arange(warmup, len(times)) - window, 0)]  # oldest sample of the window
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 8.0), layout="constrained")
-        panels = figure.subplots(3, 1, sharex=True, height_ratios=(3.0, 1.7, 1.7))
-        _predictions(panels[0], times, y, warmup, mean, interval)
-        _last_inducing(panels[0], inducing[-1])
-        panels[0].set_title(f"The stream, and what {model} said of each sample before it came")
-        panels[0].legend(loc="upper left")
-        _ages(panels[1], online, online[:, None] - inducing, online - left)
-        _curves(panels[2], online, hyperparameters, truth or {})
-        for axes in panels:
-            axes.axvspan(times[0], times[warmup], color="#F2F2F2", zorder=0, linewidth=0)
-            for time in events or {}:
-                axes.axvline(time, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
-        for time, event in (events or {}).items():
-            panels[0].annotate(event, (time, 0.0), (-4, 4), **_AT_THE_BOTTOM, ha="right", color=GREY)
-        panels[0].annotate("warm-up", (times[0], 0.0), (4, 4), **_AT_THE_BOTTOM, ha="left", color=GREY)
-        panels[0].set_xlim(times[0], times[-1])
-        panels[2].set_xlabel("time t")
+    figure = blank(9.0, 8.0)
+    panels = figure.subplots(3, 1, sharex=True, height_ratios=(3.0, 1.7, 1.7))
+    _predictions(panels[0], times, y, warmup, mean, interval)
+    _last_inducing(panels[0], inducing[-1])
+    panels[0].set_title(f"The stream, and what {model} said of each sample before it came")
+    panels[0].legend(loc="upper left")
+    _ages(panels[1], online, online[:, None] - inducing, online - left)
+    _curves(panels[2], online, hyperparameters, truth or {})
+    for axes in panels:
+        axes.axvspan(times[0], times[warmup], color="#F2F2F2", zorder=0, linewidth=0)
+        for time in events or {}:
+            axes.axvline(time, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
+    for time, event in (events or {}).items():
+        panels[0].annotate(event, (time, 0.0), (-4, 4), **_AT_THE_BOTTOM, ha="right", color=GREY)
+    panels[0].annotate("warm-up", (times[0], 0.0), (4, 4), **_AT_THE_BOTTOM, ha="left", color=GREY)
+    panels[0].set_xlim(times[0], times[-1])
+    panels[2].set_xlabel("time t")
     return figure
 
 
@@ -153,6 +174,7 @@ def _curves(axes: Axes, online: Floats, curves: Mapping[str, Floats], truth: Map
     axes.legend(loc="center left")
 
 
+@styled
 def beside(
     times: NDArray[np.datetime64],
     y: Floats,
@@ -175,31 +197,26 @@ def beside(
         last: rows that the upper panel shows, and their name: "the last ten days".
         window: rows over which errors are averaged, and their name: "four weeks".
     """
-    with needs("drawing", extra="cli"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
     shown = slice(len(y) - last[0], None)
     count, span = window
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 6.4), layout="constrained")
-        upper, lower = figure.subplots(2, height_ratios=(3, 2))
-        low, high = interval
-        upper.fill_between(times[shown], low[shown], high[shown], color=SKY, alpha=0.35, lw=0, label="95 % interval")
-        upper.plot(times[shown], mean[shown], color=BLUE, lw=1.5, label="driftgp, one row ahead")
-        upper.plot(times[shown], y[shown], ".", color=BLACK, ms=3.5, label="what came")
-        upper.set_title(last[1])
-        upper.set_ylabel(name)
-        for (colour, style), (label, mean_of_one) in zip(LINES, {"driftgp": mean, **others}.items(), strict=False):
-            error = np.sqrt(_moving_mean(np.square(y - mean_of_one), count))
-            lower.plot(times[count - 1 :], error, style, color=colour, lw=1.5, label=label)
-        lower.set_ylim(bottom=0.0)
-        lower.set_title(f"error (RMSE) over {span}, one row ahead")
-        lower.set_ylabel(name)
-        for axes in (upper, lower):
-            axes.margins(x=0.01)
-            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.6)
-            short_dates(axes, times)
+    figure = blank(9.0, 6.4)
+    upper, lower = figure.subplots(2, height_ratios=(3, 2))
+    low, high = interval
+    upper.fill_between(times[shown], low[shown], high[shown], color=SKY, alpha=0.35, lw=0, label="95 % interval")
+    upper.plot(times[shown], mean[shown], color=BLUE, lw=1.5, label="driftgp, one row ahead")
+    upper.plot(times[shown], y[shown], ".", color=BLACK, ms=3.5, label="what came")
+    upper.set_title(last[1])
+    upper.set_ylabel(name)
+    for (colour, style), (label, mean_of_one) in zip(LINES, {"driftgp": mean, **others}.items(), strict=False):
+        error = np.sqrt(_moving_mean(np.square(y - mean_of_one), count))
+        lower.plot(times[count - 1 :], error, style, color=colour, lw=1.5, label=label)
+    lower.set_ylim(bottom=0.0)
+    lower.set_title(f"error (RMSE) over {span}, one row ahead")
+    lower.set_ylabel(name)
+    for axes in (upper, lower):
+        axes.margins(x=0.01)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.6)
+        short_dates(axes, times)
     return figure
 
 

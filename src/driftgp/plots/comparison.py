@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftgp.base.extras import needs
 from driftgp.comparison import OURS, Backtest
-from driftgp.plots.base import BLACK, GREEN, ORANGE, PURPLE, STYLE, VERMILION
+from driftgp.plots.base import BLACK, GREEN, ORANGE, PURPLE, VERMILION, blank, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +20,7 @@ BEST = 4  # of the other methods that are drawn: those with the lowest errors
 COLOURS = (VERMILION, GREEN, ORANGE, PURPLE)
 
 
+@styled
 def backtest_figure(found: Backtest, at: Sequence[Any] | NDArray[Any] | None = None, target: str = "target") -> Figure:
     """Draw the cumulative difference of squared errors to the best of the other methods.
 
@@ -32,26 +32,21 @@ def backtest_figure(found: Backtest, at: Sequence[Any] | NDArray[Any] | None = N
         at: where the scored rows are on the axis; their numbers by default.
         target: name of the target.
     """
-    with needs("drawing", extra="cli"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
     total = float(np.nansum(np.square(found.errors[OURS])))
     x = np.arange(len(found.errors[OURS])) if at is None else np.asarray(at)
     gains = {method: gain / total for method, gain in found.gains.items() if np.isfinite(gain[-1])}
     best = sorted(gains, key=lambda method: float(gains[method][-1]))[:BEST]
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 4.8), layout="constrained")
-        axes = figure.subplots()
-        axes.axhline(0.0, color=BLACK, linewidth=1.0)
-        for method, colour in zip(best, COLOURS, strict=False):
-            axes.plot(x, gains[method], color=colour, linewidth=1.5, label=method)
-        _label_ends(axes, {method: float(gains[method][-1]) for method in best})
-        axes.set_title(f"{target}: gain of driftgp on the best {len(best)} of the others (up: driftgp is better)")
-        axes.set_ylabel("cumulative difference of squared\nerrors / squared error of driftgp")
-        axes.set_xlabel("row" if at is None else "")
-        axes.margins(x=0.01)
-        figure.suptitle("\n".join(textwrap.wrap(found.verdict, 110)), x=0.01, ha="left", fontsize=10)
+    figure = blank(9.0, 4.8)
+    axes = figure.subplots()
+    axes.axhline(0.0, color=BLACK, linewidth=1.0)
+    for method, colour in zip(best, COLOURS, strict=False):
+        axes.plot(x, gains[method], color=colour, linewidth=1.5, label=method)
+    _label_ends(axes, {method: float(gains[method][-1]) for method in best})
+    axes.set_title(f"{target}: gain of driftgp on the best {len(best)} of the others (up: driftgp is better)")
+    axes.set_ylabel("cumulative difference of squared\nerrors / squared error of driftgp")
+    axes.set_xlabel("row" if at is None else "")
+    axes.margins(x=0.01)
+    figure.suptitle("\n".join(textwrap.wrap(found.verdict, 110)), x=0.01, ha="left", fontsize=10)
     return figure
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftgp.base.extras import needs
-from driftgp.plots.base import BLACK, BLUE, GREY, SKY, STYLE, short_dates
+from driftgp.plots.base import BLACK, BLUE, GREY, SKY, blank, short_dates, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,6 +16,7 @@ PATHS = 5  # drawn
 MOST = 6  # series
 
 
+@styled
 def fans_figure(fans: Sequence[tuple[Any, Any]], level: float = 0.95) -> Figure:
     """Draw the last rows and the forecasts of the first few series, one below the other.
 
@@ -24,23 +24,18 @@ def fans_figure(fans: Sequence[tuple[Any, Any]], level: float = 0.95) -> Figure:
         fans: of each series, what `driftgp.forecasting.tables.About` holds, and the forecast.
         level: of the outer interval; an inner one holds half of the targets.
     """
-    with needs("drawing", extra="cli"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
     shown = list(fans)[:MOST]
     one = len(shown) == 1
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 4.6 if one else 2.2 * len(shown) + 0.6), layout="constrained")
-        rows = figure.subplots(len(shown), squeeze=False)[:, 0]
-        for axes, (about, fan) in zip(rows, shown, strict=True):
-            _draw(axes, about, fan, level)
-            steps = f"the next {len(fan)} steps" if len(fan) > 1 else "the next step"
-            axes.set_title(f"{about.target}: {steps}" if about.key is None else f"{about.key}")
-        figure.legend(*rows[0].get_legend_handles_labels(), loc="outside right upper")
-        if not one:
-            more = "" if len(fans) <= MOST else f", the first {MOST} of {len(fans)} series"
-            figure.suptitle(f"{shown[0][0].target}: {steps}{more}")
+    figure = blank(9.0, 4.6 if one else 2.2 * len(shown) + 0.6)
+    rows = figure.subplots(len(shown), squeeze=False)[:, 0]
+    for axes, (about, fan) in zip(rows, shown, strict=True):
+        _draw(axes, about, fan, level)
+        steps = f"the next {len(fan)} steps" if len(fan) > 1 else "the next step"
+        axes.set_title(f"{about.target}: {steps}" if about.key is None else f"{about.key}")
+    figure.legend(*rows[0].get_legend_handles_labels(), loc="outside right upper")
+    if not one:
+        more = "" if len(fans) <= MOST else f", the first {MOST} of {len(fans)} series"
+        figure.suptitle(f"{shown[0][0].target}: {steps}{more}")
     return figure
 
 

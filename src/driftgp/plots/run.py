@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftgp.base.extras import needs
 from driftgp.plots.base import (
     BLACK,
     BLUE,
@@ -20,10 +19,11 @@ from driftgp.plots.base import (
     ORANGE,
     PURPLE,
     SKY,
-    STYLE,
     VERMILION,
     Floats,
+    blank,
     short_dates,
+    styled,
 )
 
 if TYPE_CHECKING:
@@ -57,82 +57,72 @@ class About:
         return _short(f"{self.target} [{self.unit}]" if bare else self.target)
 
 
+@styled
 def run_figure(predictions: Predictions, about: About) -> Figure:
     """Draw one series: the last stretch above; rolling error and coverage of the whole run below."""
-    with needs("drawing", extra="cli"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
     shown = predictions.rows(np.isfinite(predictions.mean) & np.isfinite(predictions.high - predictions.low))
     window = max(min(500, len(shown.mean) // 8), len(shown.mean) // 50, 10)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 7.0), layout="constrained")
-        top, middle, bottom = figure.subplots(3, 1, height_ratios=(2.4, 1.0, 1.0))
-        _stretch(top, shown, about.level)
-        top.set_title(f"Last {min(STRETCH, len(shown.mean))} rows, each predicted before it came")
-        top.set_ylabel(about.axis)
-        error, naive = np.abs(shown.actual - shown.mean), np.abs(shown.actual - _last_known(shown, about.horizon))
-        _line(middle, shown.at, rolling(error, window), color=BLUE, label="driftgp")
-        _line(
-            middle, shown.at, rolling(naive, window), linestyle="--", color=GREY, label="persistence (the last value)"
-        )
-        middle.set_ylabel(f"error{f' [{about.unit}]' if about.unit else ''}")
-        middle.set_ylim(bottom=0.0)
-        middle.set_title(f"Mean absolute error of the last {window} rows")
-        _coverage(bottom, shown, window, about.level)
-        for axes in (top, middle, bottom):
-            _alarms(axes, shown.rows(slice(-STRETCH, None)) if axes is top else shown)
-            _legend_above(axes, row=0.06 if axes is top else 0.0)
-        middle.sharex(bottom)
-        middle.tick_params(labelbottom=False)
-        if shown.at.dtype.kind != "M":
-            bottom.set_xlabel("time, or line of the file without one")
-        _warnings_below(figure, about.warnings)
+    figure = blank(9.0, 7.0)
+    top, middle, bottom = figure.subplots(3, 1, height_ratios=(2.4, 1.0, 1.0))
+    _stretch(top, shown, about.level)
+    top.set_title(f"Last {min(STRETCH, len(shown.mean))} rows, each predicted before it came")
+    top.set_ylabel(about.axis)
+    error, naive = np.abs(shown.actual - shown.mean), np.abs(shown.actual - _last_known(shown, about.horizon))
+    _line(middle, shown.at, rolling(error, window), color=BLUE, label="driftgp")
+    _line(middle, shown.at, rolling(naive, window), linestyle="--", color=GREY, label="persistence (the last value)")
+    middle.set_ylabel(f"error{f' [{about.unit}]' if about.unit else ''}")
+    middle.set_ylim(bottom=0.0)
+    middle.set_title(f"Mean absolute error of the last {window} rows")
+    _coverage(bottom, shown, window, about.level)
+    for axes in (top, middle, bottom):
+        _alarms(axes, shown.rows(slice(-STRETCH, None)) if axes is top else shown)
+        _legend_above(axes, row=0.06 if axes is top else 0.0)
+    middle.sharex(bottom)
+    middle.tick_params(labelbottom=False)
+    if shown.at.dtype.kind != "M":
+        bottom.set_xlabel("time, or line of the file without one")
+    _warnings_below(figure, about.warnings)
     return figure
 
 
+@styled
 def keys_figure(
     predictions: Predictions, about: About, scores: Mapping[str, Mapping[str, Any]], most: int = PANELS
 ) -> Figure:
     """Draw the last stretch of several series, those with the worst relative error first."""
-    with needs("drawing", extra="cli"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
     keys = worst_first(predictions, list(scores))[:most]
     few = len(keys) <= FEW
     columns, width, height = (2, 9.0, 1.9) if few else (4, 13.0, 1.5)
     rows = -(-len(keys) // columns)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width, 1.0 + height * rows), layout="constrained")
-        panels = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, key in zip(panels, keys, strict=False):
-            own = predictions.of(key)
-            own = own.rows(np.isfinite(own.mean) & np.isfinite(own.high - own.low)).rows(slice(-(STRETCH // 3), None))
-            _stretch(axes, own, about.level, rows=STRETCH // 3)
-            _alarms(axes, own)
-            axes.set_title(
-                f"{_short(key, 30 if few else 14)}: RMSE {_figure(scores[key]['rmse'])}, "
-                f"coverage {scores[key]['coverage']:.0%}",
-                fontsize=None if few else 9,
-            )
-            axes.tick_params(axis="both" if not few else "x", labelsize=8 if few else 7)
-        for axes in panels[len(keys) :]:
-            axes.set_axis_off()
-        shown = f"{len(keys)} of {len(scores)} series" if len(scores) > len(keys) else "all series"
-        figure.supylabel(about.axis, fontsize=10)
-        handles = {
-            label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(
-            handles.values(),
-            handles.keys(),
-            title=f"{about.target}: {shown}, worst first",
-            loc="outside upper left",
-            ncols=len(handles),
-            alignment="left",
+    figure = blank(width, 1.0 + height * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, key in zip(panels, keys, strict=False):
+        own = predictions.of(key)
+        own = own.rows(np.isfinite(own.mean) & np.isfinite(own.high - own.low)).rows(slice(-(STRETCH // 3), None))
+        _stretch(axes, own, about.level, rows=STRETCH // 3)
+        _alarms(axes, own)
+        axes.set_title(
+            f"{_short(key, 30 if few else 14)}: RMSE {_figure(scores[key]['rmse'])}, "
+            f"coverage {scores[key]['coverage']:.0%}",
+            fontsize=None if few else 9,
         )
-        _warnings_below(figure, about.warnings)
+        axes.tick_params(axis="both" if not few else "x", labelsize=8 if few else 7)
+    for axes in panels[len(keys) :]:
+        axes.set_axis_off()
+    shown = f"{len(keys)} of {len(scores)} series" if len(scores) > len(keys) else "all series"
+    figure.supylabel(about.axis, fontsize=10)
+    handles = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        title=f"{about.target}: {shown}, worst first",
+        loc="outside upper left",
+        ncols=len(handles),
+        alignment="left",
+    )
+    _warnings_below(figure, about.warnings)
     return figure
 
 
@@ -244,28 +234,24 @@ def _coverage(axes: Axes, shown: Predictions, window: int, level: float) -> None
     short_dates(axes, shown.at)
 
 
+@styled
 def health_figure(facts: Mapping[str, Any], targets: Sequence[float], name: str) -> Figure:
     """Draw the report of `describe` on a series: usual values in green, suspicious ones in red."""
-    with needs("drawing", extra="cli"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
     gauges = _gauges(facts)
     shares = dict(list(facts.get("importance", {}).items())[:BARS])
-    with mpl.rc_context(STYLE):
-        heights = [1.6, 0.3 * len(gauges) + 0.3, *([0.22 * len(shares) + 0.3] if shares else [])]
-        figure = Figure(figsize=(9.0, 0.6 + 1.4 * sum(heights)), layout="constrained")
-        top, bottom, *rest = figure.subplots(len(heights), 1, height_ratios=heights)
-        top.plot(np.arange(-len(targets), 0), targets, ".-", color=BLACK, markersize=4, linewidth=0.8)
-        top.set_title(f"{_short(name)}: last targets, as far back as the inputs reach")
-        top.set_xlabel("rows before the checkpoint")
-        _bars(bottom, [(label, share, text, GREEN if fine else VERMILION) for label, share, text, fine in gauges])
-        bottom.set_title("Its health: an orange-red bar calls for a look")
-        for axes in rest:
-            _bars(axes, [(_short(name), share, f"{share:.1%}", BLUE) for name, share in shares.items()])
-            others = len(facts["importance"]) - len(shares)
-            axes.set_title(f"Importance of the inputs now{f', the first {len(shares)} of them' if others else ''}")
-        _warnings_below(figure, facts.get("warnings", ()))
+    heights = [1.6, 0.3 * len(gauges) + 0.3, *([0.22 * len(shares) + 0.3] if shares else [])]
+    figure = blank(9.0, 0.6 + 1.4 * sum(heights))
+    top, bottom, *rest = figure.subplots(len(heights), 1, height_ratios=heights)
+    top.plot(np.arange(-len(targets), 0), targets, ".-", color=BLACK, markersize=4, linewidth=0.8)
+    top.set_title(f"{_short(name)}: last targets, as far back as the inputs reach")
+    top.set_xlabel("rows before the checkpoint")
+    _bars(bottom, [(label, share, text, GREEN if fine else VERMILION) for label, share, text, fine in gauges])
+    bottom.set_title("Its health: an orange-red bar calls for a look")
+    for axes in rest:
+        _bars(axes, [(_short(name), share, f"{share:.1%}", BLUE) for name, share in shares.items()])
+        others = len(facts["importance"]) - len(shares)
+        axes.set_title(f"Importance of the inputs now{f', the first {len(shares)} of them' if others else ''}")
+    _warnings_below(figure, facts.get("warnings", ()))
     return figure
 
 
@@ -291,6 +277,7 @@ def _bars(axes: Axes, bars: Sequence[tuple[str, float, str, str]]) -> None:
     axes.invert_yaxis()
 
 
+@styled
 def importance_figure(at: NDArray[Any], shares: Floats, names: Sequence[str], target: str = "target") -> Figure:
     """Draw how much each input mattered over time: the largest ones as lines, the others as their sum.
 
@@ -300,33 +287,28 @@ def importance_figure(at: NDArray[Any], shares: Floats, names: Sequence[str], ta
         names: of the inputs, D.
         target: name of the target.
     """
-    with needs("drawing", extra="cli"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
     if shares.shape != (len(at), len(names)):
         raise ValueError(f"shares must have the shape {(len(at), len(names))}, times × inputs; got {shares.shape}")
     order = np.argsort(-shares.mean(0), kind="stable")
     alone = order[: len(CURVES)]
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, 4.6), layout="constrained")
-        axes = figure.subplots()
-        marker = "." if len(at) == 1 else ""
-        for place, (colour, style) in zip(alone, CURVES, strict=False):
-            label = _short(names[place])
-            axes.plot(at, shares[:, place], style, color=colour, linewidth=1.6, marker=marker, label=label)
-        if len(alone) < len(order):
-            rest = shares[:, order[len(alone) :]].sum(1)
-            label = f"{len(order) - len(alone)} others together"
-            axes.plot(at, rest, color=GREY, linewidth=1.2, marker=marker, label=label)
-        axes.set_ylim(0.0, None)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-        axes.set_ylabel("share of the relevance of all inputs")
-        axes.set_title(f"{_short(target)}: importance of the inputs over time")
-        axes.set_xlabel("" if at.dtype.kind == "M" else "row")
-        axes.margins(x=0.01)
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        short_dates(axes, at)
+    figure = blank(9.0, 4.6)
+    axes = figure.subplots()
+    marker = "." if len(at) == 1 else ""
+    for place, (colour, style) in zip(alone, CURVES, strict=False):
+        label = _short(names[place])
+        axes.plot(at, shares[:, place], style, color=colour, linewidth=1.6, marker=marker, label=label)
+    if len(alone) < len(order):
+        rest = shares[:, order[len(alone) :]].sum(1)
+        label = f"{len(order) - len(alone)} others together"
+        axes.plot(at, rest, color=GREY, linewidth=1.2, marker=marker, label=label)
+    axes.set_ylim(0.0, None)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set_ylabel("share of the relevance of all inputs")
+    axes.set_title(f"{_short(target)}: importance of the inputs over time")
+    axes.set_xlabel("" if at.dtype.kind == "M" else "row")
+    axes.margins(x=0.01)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    short_dates(axes, at)
     return figure
 
 
