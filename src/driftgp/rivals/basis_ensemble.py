@@ -24,14 +24,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
 from driftgp.kernels import SE
-from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings
-from driftgp.rivals.base import Normal, Rival
-from driftgp.rivals.exact_window import maximised
+from driftgp.rivals.base import Normal
+from driftgp.rivals.filtered import FilteredModel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units
 from driftgp.rivals.loops import only_if
@@ -50,7 +49,7 @@ class EnsembleState(eqx.Module):
     skipped: Array  # gradient steps of the warm-up left out because something in them was not finite
 
 
-class BasisEnsemble(Rival):
+class BasisEnsemble(FilteredModel):
     """Mixture of drifting linear regressions on random Fourier features.
 
     >>> import numpy as np
@@ -69,9 +68,6 @@ class BasisEnsemble(Rival):
         drifts: q of the experts, the variance that a weight of prior variance 1 gains per unit of time. There is an
             expert for each pair of a lengthscale and a drift.
         switch: share of the mixture's weights that is dealt out evenly at every sample; 0 is Bayes' rule alone.
-        warmup_iterations: Adam iterations on the evidence of the warm-up batch.
-        warmup_rate: their rate.
-        warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
         seed: of the random features.
     """
 
@@ -79,9 +75,6 @@ class BasisEnsemble(Rival):
     lengthscales: Any = settings.numbers((0.5, 1.0))
     drifts: Any = settings.numbers((0.0, 1e-4, 1e-3, 1e-2), open_low=False)
     switch: float = settings.share(0.01)
-    warmup_iterations: int = settings.whole(200, 0)
-    warmup_rate: float = settings.number(0.05)
-    warmup_samples: int = settings.whole(500, 1)
     seed: Any = settings.seed()
 
     def __post_init__(self) -> None:
@@ -92,18 +85,13 @@ class BasisEnsemble(Rival):
 
     # ---- what a rival provides ---------------------------------------------------------------------------------------
 
-    def begin(self, X: Array, y: Array) -> EnsembleState:
-        """Learn the hyperparameters from the batch, draw the features, then go through it sample by sample."""
+    def before(self, h: Hyperparameters, skipped: Array, X: Array, y: Array) -> EnsembleState:
+        """Draw the features; all experts weigh the same."""
         D, P, F, E = X.shape[1], y.shape[1], self.features, self.lengthscales.shape[0] * self.drifts.shape[0]
-        h = learning.initial(self.kernel, self.noise, D, P)
-        skipped = jnp.zeros((), jnp.int32)
-        if X.shape[0] > 0 and self.warmup_iterations > 0:
-            rows = slice(-self.warmup_samples, None)
-            h, skipped = maximised(h, X[rows], y[rows], self.warmup_rate, self.warmup_iterations)
         keys = jax.random.split(jax.random.key(self.seed))
         omega = jax.random.normal(keys[0], (F, D)) / h.kernel.lengthscale
         phase = jax.random.uniform(keys[1], (F,), maxval=2.0 * jnp.pi)
-        state = EnsembleState(
+        return EnsembleState(
             hyperparameters=h,
             omega=jnp.repeat(omega / jnp.asarray(self.lengthscales)[:, None, None], self.drifts.shape[0], 0),
             phase=jnp.broadcast_to(phase, (E, F)),
@@ -113,9 +101,6 @@ class BasisEnsemble(Rival):
             log_weights=jnp.full((E, P), -jnp.log(float(E))),
             skipped=skipped,
         )
-        if X.shape[0] == 0:
-            return state
-        return lax.scan(lambda state, row: (self.step(state, *row, jnp.ones(())), None), state, (X, y))[0]
 
     def look(self, state: EnsembleState, X: Array) -> Normal:
         """Mean and variance of the mixture, a unit of time ahead."""

@@ -31,15 +31,14 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
 from driftgp.rivals import jax_bound as bound
 from driftgp.rivals import jax_inducing as inducing
-from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings
-from driftgp.rivals.base import Normal, Rival
-from driftgp.rivals.exact_window import maximised
+from driftgp.rivals.base import Normal
+from driftgp.rivals.filtered import FilteredModel
 from driftgp.rivals.jax_inducing import Inducing
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units
@@ -75,7 +74,7 @@ class _Arrival(NamedTuple):
     e: Array  # P
 
 
-class KRLST(Rival):
+class KRLST(FilteredModel):
     """Kernel recursive least squares on a dictionary of M inputs, with back-to-prior forgetting.
 
     >>> import numpy as np
@@ -95,9 +94,6 @@ class KRLST(Rival):
         novelty: share γ²/k_xx below which an input does not enter the dictionary, whose posterior it still updates;
             the jitter is always a lower limit.
         jitter: added to K, relative to its diagonal.
-        warmup_iterations: Adam iterations on the evidence of the warm-up batch.
-        warmup_rate: their rate.
-        warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
     """
 
     dictionary: int = settings.whole(10, 1)
@@ -105,21 +101,14 @@ class KRLST(Rival):
     estimate_scale: bool = settings.flag(True)
     novelty: float = settings.share(0.0)
     jitter: float = settings.share(settings.JITTER, open_low=True)
-    warmup_iterations: int = settings.whole(200, 0)
-    warmup_rate: float = settings.number(0.05)
-    warmup_samples: int = settings.whole(500, 1)
 
     # ---- what a rival provides ---------------------------------------------------------------------------------------
 
-    def begin(self, X: Array, y: Array) -> KRLSTState:
-        """Learn the hyperparameters from the batch, then go through it sample by sample."""
-        h = learning.initial(self.kernel, self.noise, X.shape[1], y.shape[1])
-        skipped = jnp.zeros((), jnp.int32)
-        if X.shape[0] > 0 and self.warmup_iterations > 0:
-            h, skipped = self._maximise_evidence(h, X[-self.warmup_samples :], y[-self.warmup_samples :])
+    def before(self, h: Hyperparameters, skipped: Array, X: Array, y: Array) -> KRLSTState:
+        """An empty dictionary."""
         M, P = self.dictionary, y.shape[1]
         identity = jnp.eye(M)
-        state = KRLSTState(
+        return KRLSTState(
             points=Inducing(jnp.zeros((M, X.shape[1])), jnp.zeros(M, bool)),
             hyperparameters=h,
             K=identity,
@@ -132,9 +121,6 @@ class KRLST(Rival):
             skipped=skipped,
             repaired=jnp.zeros((), jnp.int32),
         )
-        if X.shape[0] == 0:
-            return state
-        return lax.scan(lambda state, row: (self.step(state, *row, jnp.ones(())), None), state, (X, y))[0]
 
     def look(self, state: KRLSTState, X: Array) -> Normal:
         """Mean kᵀQμ and variance s₀² (σ² + k** − kᵀQk + kᵀQΣQk), a unit of time ahead: forgetting comes first."""
@@ -251,9 +237,9 @@ class KRLST(Rival):
         Q = inverse_L.T @ inverse_L
         return replace(state, Q=jnp.where(jnp.all(jnp.isfinite(Q)), Q, state.Q), repaired=state.repaired + repairs)
 
-    def _maximise_evidence(self, h: Hyperparameters, X: Array, y: Array) -> tuple[Hyperparameters, Array]:
-        """Hyperparameters of the exact GP on the last samples of the batch; its noise stays above the jitter."""
-        h, skipped = maximised(h, X, y, self.warmup_rate, self.warmup_iterations)
+    def learned(self, h: Hyperparameters, X: Array, y: Array) -> tuple[Hyperparameters, Array]:
+        """Hyperparameters of the exact GP, whose noise stays above the jitter."""
+        h, skipped = super().learned(h, X, y)
         seen = window.observed(X, y)
         variance = jnp.where(seen, h.kernel(jnp.where(seen[:, None], X, 0.0)), 0.0)
         least = self.jitter * jnp.sum(variance) / jnp.maximum(jnp.sum(seen), 1)

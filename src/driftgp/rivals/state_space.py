@@ -22,14 +22,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from driftgp.kernels import Kernel, Matern12, Matern32, Matern52
-from driftgp.rivals import jax_learning as learning
 from driftgp.rivals import jax_window as window
 from driftgp.rivals import settings
-from driftgp.rivals.base import Normal, Rival
-from driftgp.rivals.exact_window import maximised
+from driftgp.rivals.base import Normal
+from driftgp.rivals.filtered import FilteredModel
 from driftgp.rivals.jax_learning import Hyperparameters
 from driftgp.rivals.jax_window import Units
 
@@ -46,7 +45,7 @@ class StateSpaceState(eqx.Module):
     skipped: Array  # gradient steps of the warm-up left out because something in them was not finite
 
 
-class StateSpaceGP(Rival):
+class StateSpaceGP(FilteredModel):
     """Exact GP regression on time with a Matérn kernel, by a Kalman filter.
 
     >>> import numpy as np
@@ -62,15 +61,9 @@ class StateSpaceGP(Rival):
         noise: starting variance of the noise, one number or one per output.
         column: the input that is time. None: time is what has elapsed between samples, and a forecast is one unit
             ahead. A time before the last sample counts as that of the last sample.
-        warmup_iterations: Adam iterations on the evidence of the warm-up batch.
-        warmup_rate: their rate.
-        warmup_samples: most samples, the last ones of the batch, whose evidence is maximised.
     """
 
     column: int | None = settings.whole(None, 0)
-    warmup_iterations: int = settings.whole(200, 0)
-    warmup_rate: float = settings.number(0.05)
-    warmup_samples: int = settings.whole(500, 1)
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -94,24 +87,20 @@ class StateSpaceGP(Rival):
 
     # ---- what a rival provides ---------------------------------------------------------------------------------------
 
-    def begin(self, X: Array, y: Array) -> StateSpaceState:
-        """Learn the hyperparameters from the batch, then filter it."""
-        h = learning.initial(self.kernel, self.noise, 1, y.shape[1])
-        skipped = jnp.zeros((), jnp.int32)
-        if X.shape[0] > 0 and self.warmup_iterations > 0:
-            rows = slice(-self.warmup_samples, None)
-            h, skipped = maximised(h, self._times(X)[rows], y[rows], self.warmup_rate, self.warmup_iterations)
+    def of_kernel(self, X: Array) -> Array:
+        """Times of the rows of a batch, N×1."""
+        return jnp.arange(float(X.shape[0]))[:, None] if self.column is None else X[:, self.column, None]
+
+    def before(self, h: Hyperparameters, skipped: Array, X: Array, y: Array) -> StateSpaceState:
+        """The stationary process."""
         _, _, stationary = _dynamics(h.kernel, self.order, jnp.zeros(()))
-        state = StateSpaceState(
+        return StateSpaceState(
             hyperparameters=h,
             mean=jnp.zeros((self.order, y.shape[1])),
             covariance=jnp.broadcast_to(stationary, (y.shape[1], *stationary.shape)),
             time=jnp.zeros(()) if self.column is None or X.shape[0] == 0 else X[0, self.column],
             skipped=skipped,
         )
-        if X.shape[0] == 0:
-            return state
-        return lax.scan(lambda state, row: (self.step(state, *row, jnp.ones(())), None), state, (X, y))[0]
 
     def look(self, state: StateSpaceState, X: Array) -> Normal:
         """Mean and variance of f at the times of X, or a unit of time ahead, and the noise."""
@@ -153,10 +142,6 @@ class StateSpaceGP(Rival):
         return replace(state, mean=mean, time=(state.time - units.x_centre[self.column]) / stretch)
 
     # ---- time --------------------------------------------------------------------------------------------------------
-
-    def _times(self, X: Array) -> Array:
-        """Times of the rows of a batch, N×1."""
-        return jnp.arange(float(X.shape[0]))[:, None] if self.column is None else X[:, self.column, None]
 
     def _span(self, state: StateSpaceState, time: Array) -> Array:
         return jnp.maximum(time - state.time, 0.0)
