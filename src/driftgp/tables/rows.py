@@ -11,7 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, NamedTuple, TypedDict, cast
 
@@ -88,10 +88,17 @@ class FileRows:
 
     def take(self, most: int) -> Taken:
         """The next rows, as many as there are up to a number; of a live stream, those that have come."""
+        some = [] if self.more is not None else list(islice(self.source, most))
+        if some and all(not isinstance(row, ValueError) and len(row) == len(self.header) for _, row in some):
+            return Taken([line for line, _ in some], [row for _, row in some])  # type: ignore[misc]
+        return self._taken(iter(some), most)
+
+    def _taken(self, rest: Iterator[Item], most: int) -> Taken:
+        """The same one by one, where some rows are blank, comments or malformed; `rest` comes before the source."""
+        width = len(self.header)
         lines: list[int] = []
         cells: list[Sequence[str]] = []
-        width = len(self.header)
-        for line, row in self.source:
+        for line, row in chain(rest, self.source):
             fault: ValueError | None = None
             if isinstance(row, ValueError):
                 fault = row
@@ -101,6 +108,7 @@ class FileRows:
             elif row and not row[0].startswith("#"):  # else it is blank, or a comment
                 fault = ValueError(f"{self.place}, line {line} has {self._ragged(len(row))}")
             if fault is not None and self.complain is None:
+                self.source = chain(rest, self.source)
                 return Taken(lines, cells, fault)
             if fault is not None:
                 self.pass_over(fault)
