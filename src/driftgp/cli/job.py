@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from driftgp.cli import console
@@ -15,71 +16,53 @@ if TYPE_CHECKING:
     from driftgp.tables.rows import FileRows
 
 
+@dataclass
 class Job:
     """Rows of a table to predictions in a file, a checkpoint, a summary and pictures."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        rows: FileRows,
-        file: str,
-        *,
-        live: bool,
-        saved: Saved | None,
-        frozen: bool,
-        output: Path | None,
-        checkpoint: Path | None,
-        every: int,
-        keep: bool,
-        monitored: bool,
-        traced: bool,
-    ) -> None:
-        """Open what is written to, and go on from what was saved.
+    settings: Settings
+    rows: FileRows
+    file: str  # its name
+    live: bool  # rows are answered one by one, as they come
+    saved: Saved | None  # what the checkpoint holds
+    frozen: bool  # predict by it, and learn nothing
+    output: Path | None  # file of the predictions; - for standard output
+    checkpoint: Path | None  # file to keep up to date
+    every: int  # rows between two checkpoints
+    keep: bool  # answers are kept for a picture
+    monitored: bool  # there are answers and scores
+    traced: bool  # the importance of the inputs is looked at on the way
 
-        Args:
-            settings: of the run.
-            rows: of the table.
-            file: its name.
-            live: whether rows are answered one by one, as they come.
-            saved: what the checkpoint holds.
-            frozen: whether to predict by it, and to learn nothing.
-            output: file of the predictions; - for standard output.
-            checkpoint: file to keep up to date.
-            every: rows between two checkpoints.
-            keep: whether answers are kept for a picture.
-            monitored: whether there are answers and scores.
-            traced: whether the importance of the inputs is looked at on the way.
-        """
+    def __post_init__(self) -> None:
+        """Open what is written to, and go on from what was saved."""
         from driftgp.runs import Run
         from driftgp.runs.run import BLOCK
         from driftgp.tables import predictions
 
-        self.settings, self.file, self.checkpoint, self.every = settings, file, checkpoint, every
-        self.on_screen = output is not None and str(output) == "-"
-        self.output = None if self.on_screen else output
-        if keep and checkpoint is not None and self.output is None:
+        checkpoint, saved = self.checkpoint, self.saved
+        self.on_screen = self.output is not None and str(self.output) == "-"
+        self.path = None if self.on_screen else self.output
+        if self.keep and checkpoint is not None and self.path is None:
             raise ValueError("a picture of a run with a checkpoint needs --output, which has the rows before a stop")
-        size = BETWEEN if traced else min(BLOCK, every) if checkpoint is not None else None
         self.started = Run(
-            settings,
-            rows,
+            self.settings,
+            self.rows,
             saved=saved,
-            live=live,
-            frozen=frozen,
+            live=self.live,
+            frozen=self.frozen,
             growing=checkpoint is not None,
-            monitored=monitored,
-            block=size,
+            monitored=self.monitored,
+            block=BETWEEN if self.traced else min(BLOCK, self.every) if checkpoint is not None else None,
             complain=console.remark,
         )
-        time, resumed = self.started.facts.written.time, saved is not None and not frozen
-        self.header = predictions.Header(time[0] if time else None, settings.key)
+        time, resumed = self.started.facts.written.time, saved is not None and not self.frozen
+        self.header = predictions.Header(time[0] if time else None, self.settings.key)
         self.journal: predictions.Journal | None = None
-        self.kept: list[Answers] | None = [] if keep and checkpoint is None else None
-        self.traced = ImportanceTrace(self.started) if traced else None
-        if self.on_screen or self.output is not None:
-            path = None if self.output is None else predictions.journal_of(self.output)
-            at = saved.output if saved is not None and resumed else None
-            self.journal = predictions.Journal(path, self.header, at)
+        self.kept: list[Answers] | None = [] if self.keep and checkpoint is None else None
+        self.trace = ImportanceTrace(self.started) if self.traced else None
+        if self.output is not None:
+            path = None if self.path is None else predictions.journal_of(self.path)
+            self.journal = predictions.Journal(path, self.header, saved.output if saved and resumed else None)
         self.saved_at = self.started.rows
         if saved is not None and resumed:
             console.remark(f"resumed after {saved.rows} rows")
@@ -108,8 +91,8 @@ class Job:
                 self.journal.write(answers)
             if self.kept is not None:
                 self.kept.append(answers)
-            if self.traced is not None:
-                self.traced.see(answers)
+            if self.trace is not None:
+                self.trace.see(answers)
             if self.started.rows - self.saved_at >= self.every:
                 self._save()
             report("predicting", len(answers))
@@ -126,10 +109,10 @@ class Job:
     def _finish(self) -> None:
         from driftgp.tables import predictions
 
-        if self.output is not None and self.output.suffix.lower() == ".parquet":
-            predictions.make_parquet(self.output)
+        if self.path is not None and self.path.suffix.lower() == ".parquet":
+            predictions.make_parquet(self.path)
             if self.checkpoint is None:
-                predictions.journal_of(self.output).unlink()
+                predictions.journal_of(self.path).unlink()
 
     def print_summary(self, seconds: float, *, as_json: bool) -> None:
         """Print the summary, on standard error if predictions are on standard output."""
@@ -153,8 +136,8 @@ class Job:
 
         if self.kept is not None:
             shown = predictions.from_answers(self.header, self.kept)
-        elif self.output is not None:
-            shown = predictions.read_predictions(predictions.journal_of(self.output), self.header)
+        elif self.path is not None:
+            shown = predictions.read_predictions(predictions.journal_of(self.path), self.header)
         run, settings, monitor = self.started, self.settings, self.started.monitor
         unit = run.facts.written.unit
         about = plots_run.About(settings.target, settings.level, unit, settings.horizon, warnings_of(run))
@@ -167,5 +150,5 @@ class Job:
 
     def draw_importance(self, path: Path) -> None:
         """Draw the importance of the inputs over the run."""
-        if self.traced is not None:
-            self.traced.draw(path, self.header)
+        if self.trace is not None:
+            self.trace.draw(path, self.header)
