@@ -13,29 +13,18 @@ import json
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
+from inspect import isabstract
 from typing import Any
 
 import numpy as np
 
-from driftgp import kernels
+from driftgp import kernels, members, wrappers
 from driftgp.gp.agp import AGP
 from driftgp.kernels import Kernel
 from driftgp.kernels.check import Numerical
-from driftgp.members import Anchored, Lagged, LastKMean, Persistence
 from driftgp.models.model import Model
 from driftgp.models.monitor import Monitor
-from driftgp.wrappers import (
-    Around,
-    Bank,
-    Bounded,
-    Calibrated,
-    Credible,
-    Gaps,
-    Guarded,
-    Standardize,
-    Watched,
-    Within,
-)
+from driftgp.wrappers import Bank, Calibrated, Standardize
 
 # Arrays of more entries than this, in settings of classes outside the table, are known by a digest.
 _WRITTEN_OUT = 64
@@ -221,13 +210,13 @@ def _bank(settings: dict[str, Any]) -> Bank:
     return made
 
 
-_PARTS: tuple[Any, ...] = (
-    *(kernels.SE, kernels.Matern12, kernels.Matern32, kernels.Matern52, kernels.RationalQuadratic),
-    *(kernels.Periodic, kernels.Linear, kernels.Constant, kernels.Sum, kernels.Product, Numerical),
-    *(AGP, Anchored, Lagged, LastKMean, Persistence),
-    *(Around, Bank, Bounded, Calibrated, Credible, Gaps, Guarded, Standardize, Watched, Within, Monitor),
-)
-_TABLE: dict[str, Any] = {part.__name__: part for part in _PARTS}
+# All that a file can describe: every kernel, member and wrapper of the library, and three parts of other rooms.
+_TABLE: dict[str, Any] = {
+    name: part
+    for room in (kernels, members, wrappers)
+    for name, part in vars(room).items()
+    if name in room.__all__ and is_dataclass(part) and not isabstract(part)
+} | {part.__name__: part for part in (AGP, Monitor, Numerical)}
 # The type of each setting, by its name, for all parts.
 _KINDS: dict[str, type] = {
     "model": Model,
