@@ -34,7 +34,7 @@ class Job:
         monitored: bool,
         traced: bool,
     ) -> None:
-        """Open what is written to, and go on from what was saved.
+        """Open the output, and continue from the checkpoint.
 
         Args:
             settings: of the run.
@@ -115,7 +115,7 @@ class Job:
             report("predicting", len(answers))
 
     def _save(self) -> None:
-        """Have the output on the disk first, then the checkpoint that says how long it is."""
+        """Write the output to the disk first, then the checkpoint with its length."""
         from driftgp.base.files import write_atomically
 
         if self.checkpoint is not None:
