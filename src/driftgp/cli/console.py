@@ -23,7 +23,7 @@ class Column:
     screen_only: bool = False
 
     def show(self, value: Any) -> str:
-        """Write a value, or a dash where there is none."""
+        """Write a value, or a dash for a missing one."""
         missing = value is None or (isinstance(value, float) and math.isnan(value))
         if missing:
             return "–"

@@ -1,4 +1,4 @@
-"""From a file to forecasts of its next rows: reading, new rows only where there is a checkpoint, and the summary."""
+"""From a file to forecasts of its next rows: reading (with a checkpoint only new rows), and the summary."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from driftgp.runs.inputs import Whole, read_whole
 from driftgp.runs.settings import SECONDS, Settings, settings_from
 
 _DAY = 86400.0
-FEW = 20  # judged forecasts of a series, on which its record says little
+FEW = 20  # with fewer judged forecasts, the record of a series is uncertain
 _NAMED_KEY = re.compile(r"say key='(.+)'")
 _SAME_TIME = "the same time as the row before"
 
 
 def reading(given: Mapping[str, Any], file: str) -> Settings:
-    """How the file is to be read; without a target, a refusal with the columns to choose from."""
+    """The settings for reading the file; without a target, an error with the columns to choose from."""
     more = {"others": "ignored", "lags": 1, "calendar": False}
     if "target" in given or file == "-":
         return settings_from({**given, **more})
@@ -45,7 +45,7 @@ def reading(given: Mapping[str, Any], file: str) -> Settings:
 
 @dataclass(frozen=True)
 class Answer:
-    """Forecasts, and what is said beside them."""
+    """Forecasts, with notes and warnings."""
 
     forecaster: Forecaster
     fan: Fan | Fans
@@ -96,12 +96,12 @@ class Answer:
         return [text + (_offset(shift) if zoned else "") for text, shift in zip(texts, shifts.tolist(), strict=True)]
 
     def caption(self, levels: list[float]) -> str:
-        """What stands below the forecast."""
+        """The caption of the forecast."""
         return f"ends of the {' and '.join(f'{100 * level:g}%' for level in levels)} interval"
 
     @property
     def scores(self) -> Record:
-        """What past forecasts were worth."""
+        """Errors of past forecasts."""
         return self.forecaster.scores()
 
     def notes(self, level: float) -> list[tuple[str, str]]:
@@ -124,7 +124,7 @@ class Answer:
 
     @property
     def warnings(self) -> list[str]:
-        """What one should know before one believes a forecast."""
+        """Reasons to doubt the forecast."""
         forecaster = self.forecaster
         worse = []
         keys: list[Any] = list(forecaster.keys) or [None]
@@ -222,7 +222,7 @@ def _forecast(forecaster: Forecaster, horizon: int, whole: Whole, settings: Sett
 
 
 def _updated(forecaster: Forecaster, past: Table, remarks: list[str]) -> list[str]:
-    """Have it take rows in; the remarks, with its own in the place of those on the same rows."""
+    """Take rows in; return the remarks, in which those of the forecaster replace others about the same rows."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -364,7 +364,7 @@ def _step(whole: Whole) -> float | None:
 
 
 def leads_of(worth: Record, *, every: bool = False) -> list[dict[str, Any]]:
-    """The record by how far ahead: of each lead, or of a few blocks of them, and of all."""
+    """The record by lead: for each lead or a few blocks of leads, and for all."""
     H = len(worth.judged)
     ends = np.arange(1, H + 1) if every or H <= 8 else np.unique(np.round(np.geomspace(1, H, 6)).astype(int))
     starts = np.concatenate([[0], ends[:-1]])

@@ -16,7 +16,7 @@ BETWEEN = 100  # rows from one look at the model to the next
 
 
 class ImportanceTrace:
-    """What mattered to the model of a run with one series, from time to time."""
+    """The importance of the inputs over a run with one series."""
 
     def __init__(self, run: Run) -> None:
         """Take the run."""
@@ -39,7 +39,7 @@ class ImportanceTrace:
         self._seen.append((answers, dict(zip(online.inputs, shares.tolist(), strict=True))))
 
     def draw(self, path: Path, header: Header) -> None:
-        """Draw what was seen."""
+        """Draw the importance over time."""
         import numpy as np
 
         from driftgp.plots import base as plots

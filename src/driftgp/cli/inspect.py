@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Note = tuple[str, str]
 INPUTS_SHOWN = 8
 ALARMS_SHOWN = GAPS_SHOWN = 5
-_NEAR = 0.7  # evidence of a change from which on it is worth a look: an alarm comes at 1
+_NEAR = 0.7  # evidence of a change above which it is shown; an alarm comes at 1
 
 
 def inspect(
@@ -233,7 +233,7 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
 
 
 def _first_rows_without(name: str) -> int:
-    """How many rows at the beginning of a stream cannot have an input, because it is a value of an earlier row.
+    """Number of first rows of a stream without a value of an input, since its value comes from an earlier row.
 
     >>> [_first_rows_without(name) for name in ("lag 24", "wind (3 before)", "temperature")]
     [24, 3, 0]
@@ -260,7 +260,7 @@ def _of_members(members: list[dict[str, Any]], about: dict[str, Any]) -> Iterato
         yield "Forecast", f"from {_model_name(about)}{_memory(about)}"
 
 
-_SMALL = 0.01  # share of the forecast of a member that is not shown by itself
+_SMALL = 0.01  # members with a smaller share of the forecast are not shown one by one
 _MEMBERS = {
     "AGP": "a Gaussian process on points that move (AGP)",
     "Anchored": "a regression on {points} points (Anchored)",
@@ -302,7 +302,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _of_stream(data: bytes) -> Page:
-    """A stream, or a model and its state; of one with a part of somebody's own, its settings."""
+    """A stream, or a model and its state; for a model with user-defined parts, its settings."""
     from driftgp import Online
     from driftgp.checkpoint import peek
 
@@ -349,7 +349,7 @@ def _of_fleet(fleet: Fleet, asked: str | None) -> Page:
 
 
 def _of_settings(settings: Settings) -> Iterator[Note]:
-    """What a stream forecasts."""
+    """The target, the series and the times of a stream."""
     ahead = "one row" if settings.horizon == 1 else f"{settings.horizon} rows"
     yield "Target", f"{settings.target or 'y'}, {ahead} ahead"
     if settings.key is not None:

@@ -98,7 +98,7 @@ class Job:
             report("predicting", len(answers))
 
     def _save(self) -> None:
-        """Have the output on the disk first, then the checkpoint that says how long it is."""
+        """Write the output to the disk first, then the checkpoint with its length."""
         from driftgp.base.files import write_atomically
 
         if self.checkpoint is not None:

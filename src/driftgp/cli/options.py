@@ -31,7 +31,7 @@ class WithCalendar(TyperCommand):
     """A command whose option --calendar may stand alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Have a calendar without a value mean day and week."""
+        """Read a calendar without a value as day and week."""
         given: list[str] = []
         for place, arg in enumerate(args):
             given.append("--calendar" if arg == "--no-calendar" else arg)

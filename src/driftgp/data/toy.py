@@ -3,9 +3,9 @@
     y = A_t sin(4t) + ε, 300 samples on [0, 3], A_t from 0.5 to 2;   y = 2 sin(8t) + ε, 201 samples on [3, 5];
     ε ~ N(0, 0.04). The time t = 3 occurs twice, once with each sine.
 
-The published runs drew ε in single precision with their framework's own generator. It is rebuilt here from
-NumPy's Mersenne Twister, so that seed k gives the stream of published seed k: X bit for bit, y to one unit
-in the last place of single precision (2.4e-7).
+The published runs drew ε in single precision with their framework's own generator. It is rebuilt here with NumPy's
+Mersenne Twister, so that seed k gives the stream of published seed k. X is the same bit for bit, and y to one unit in
+the last place of single precision (2.4e-7).
 """
 
 from __future__ import annotations

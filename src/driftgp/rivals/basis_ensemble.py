@@ -111,7 +111,7 @@ class BasisEnsemble(FilteredModel):
         return Normal(centre, noise + jnp.sum(weights * (latent + (mean - centre) ** 2), 0), noise)
 
     def step(self, state: EnsembleState, x: Array, y: Array, elapsed: Array) -> EnsembleState:
-        """Let the weights drift, then condition on the sample if there is one."""
+        """Let the weights drift, then condition on the sample, if any."""
         state = self._drift(state, elapsed)
         observed = window.observed(x, y)
         return only_if(observed, lambda state: self._absorb(state, x, y), state)

@@ -145,7 +145,7 @@ evidence.defvjp(_evidence_forward, _evidence_backward)
 
 
 def maximised(h: Hyperparameters, X: Array, y: Array, rate: Any, iterations: int) -> tuple[Hyperparameters, Array]:
-    """Hyperparameters after so many Adam iterations on the evidence of a batch, and the steps left out in them."""
+    """Hyperparameters after some Adam iterations on the evidence of a batch, and the number of skipped steps."""
     memory = window.fill(X, y, 1.0, X.shape[0])  # gaps have weight 0
     n = jnp.sum(memory.w)
 

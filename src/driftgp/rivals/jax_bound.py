@@ -54,7 +54,7 @@ def cholesky(K: Array) -> tuple[Array, Array]:
 
     def unfinished(carry: tuple[Array, Array]) -> Array:
         L, repairs = carry
-        return ~jnp.all(jnp.isfinite(L[..., -1, -1])) & (repairs < REPAIRS)  # NaN everywhere if there is none
+        return ~jnp.all(jnp.isfinite(L[..., -1, -1])) & (repairs < REPAIRS)  # NaN everywhere if the factorisation fails
 
     def again(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         _, repairs = carry

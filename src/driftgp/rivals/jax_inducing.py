@@ -1,8 +1,8 @@
 """Inducing points in slots, in JAX.
 
-M slots hold the points, those in use first. An unused slot looks like an independent variable that no sample depends
-on: its row of Kuu is that of the identity and its row of Kux is zero, so that it adds nothing to the bound, the
-statistics or a prediction.
+M slots hold the points, those in use first. An unused slot is an independent variable on which no sample depends. Its
+row of Kuu is that of the identity, and its row of Kux is zero. So it adds nothing to the bound, the statistics or a
+prediction.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A kernel written in JAX, such as one of tinygp's, where the library takes a kernel of its own.
+"""A kernel written in JAX, such as one of tinygp, in the place of a kernel of the library.
 
     AGP(JaxKernel(tinygp.kernels.ExpSquared(0.5) + 2.0 * tinygp.kernels.Linear()))
 

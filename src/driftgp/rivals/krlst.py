@@ -135,7 +135,7 @@ class KRLST(FilteredModel):
         return Normal(mean, scale * (h.noise + latent), jnp.broadcast_to(scale * h.noise, mean.shape))
 
     def step(self, state: KRLSTState, x: Array, y: Array, elapsed: Array) -> KRLSTState:
-        """Forget, then learn from the sample if there is one."""
+        """Forget, then learn from the sample, if any."""
         observed = window.observed(x, y)
         x, y = jnp.where(observed, x, 0.0), jnp.where(observed, y, 0.0)
         state = self._forget(state, self.forgetting**elapsed)

@@ -10,10 +10,10 @@ Tree = TypeVar("Tree")
 
 
 def only_if(condition: Array, function: Callable[[Tree], Tree], tree: Tree) -> Tree:
-    """Apply a function if a condition holds, else return what came in.
+    """Apply a function if a condition holds, else return its argument.
 
-    A loop of at most one turn rather than `lax.cond`: a loop works on its carry in place, where a condition copies all
-    that passes through it, the window included, at every sample.
+    This is a loop of at most one turn, and not `lax.cond`. A loop works on its carry in place; a condition would copy
+    everything, the window included, at every sample.
     """
     return lax.while_loop(
         lambda carry: carry[0],

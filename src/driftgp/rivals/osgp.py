@@ -64,8 +64,8 @@ class OSGP(Rival):
         rate: their rate for the logarithms of the hyperparameters.
         inducing_rate: their rate for the inducing inputs.
         restart: start Adam afresh at every sample or carry its state along.
-        novelty: if the inducing points leave more than this share of the variance at x unexplained, x replaces the
-            oldest of them. 1 leaves the inducing points to the gradient alone.
+        novelty: x replaces the oldest inducing point if more than this share of the variance at x is unexplained.
+            With 1, only the gradient moves the points.
         nugget: share of the variance that belongs to each inducing point alone; less than the novelty, or else
             every input is new.
         warmup_iterations: Adam iterations on the warm-up batch, whose bound is Titsias'.
@@ -126,7 +126,7 @@ class OSGP(Rival):
         return Normal(mean, latent + h.noise, jnp.broadcast_to(h.noise, mean.shape))
 
     def step(self, state: OSGPState, x: Array, y: Array, elapsed: Array) -> OSGPState:  # noqa: ARG002 (no forgetting)
-        """Maximise the streaming bound for an iteration or more, then project the past on what came out."""
+        """Maximise the streaming bound for one or more iterations, then project the past on the new inducing points."""
         return only_if(window.observed(x, y), lambda state: self._adapt(state, x, y), state)
 
     def in_units(self, state: OSGPState, units: Units) -> OSGPState:

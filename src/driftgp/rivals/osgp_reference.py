@@ -8,10 +8,10 @@ method. With a the old inducing inputs, b the new ones, C the precision of the p
     m_b = K_b (K_b + C)⁻¹ c           S_b = K_b (K_b + C)⁻¹ K_b
 
 where C_a already has the newest sample in it: the posterior counts that sample twice, once with the target that was
-predicted. Its bound leaves out how a sample and the pseudo-observations of the past vary together: Q is a matrix of two
-blocks there, with zeros beside them, unlike in the code of Bui, Nguyen and Turner. Parameters, the softplus of a number
-each, take one fresh Adam step per sample. The inputs are shaken by up to 1e-4. At every second sample one of them,
-chosen at random, is put at x.
+predicted. Its bound ignores the covariance between a sample and the pseudo-observations of the past. Q is
+block-diagonal there, unlike in the code of Bui, Nguyen and Turner. Parameters, the softplus of a number each, take one
+fresh Adam step per sample. The inputs are shaken by up to 1e-4. At every second sample one of them, chosen at random,
+is put at x.
 
 Factorisations are tried again with a jitter of 1e-3, 1e-2 and 1e-1, and then given up. The paper's runs leave such a
 stream out. Here the step is left out and counted in `failed`. One output only.
@@ -85,8 +85,8 @@ class ReferenceOSGP(Rival):
         resample: samples from one to the next that takes the place of a random inducing input; 0 for none.
         jitter: added to Kuu.
         warmup_iterations: Adam iterations on the warm-up batch.
-        warmup_rate: their rate at first, for the inducing inputs a tenth; it falls as half a cosine does over twice
-            as many iterations.
+        warmup_rate: their first rate, a tenth of it for the inducing inputs. It falls like half a cosine over twice
+            the number of iterations.
         inducing_inputs: first inducing inputs, at most M rows, in place of a placement.
         placement: "greedy" takes the samples of the warm-up least explained by those taken before, "recent" every
             second one of the last 2M.

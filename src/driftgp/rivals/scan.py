@@ -20,7 +20,7 @@ class ScanEngine:
     kind = "scan"
 
     def __init__(self, model: Contract, outputs: int) -> None:
-        """Take a rival for so many outputs."""
+        """Take a rival, and its number of outputs."""
         self.model: Any = model
         self.forecast_dtype = model.forecast_dtype(outputs)
 

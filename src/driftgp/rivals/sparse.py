@@ -37,8 +37,8 @@ class SparseModel(WindowedModel):
         placement: "greedy" takes the samples of the warm-up least explained by those taken before, "recent" every
             second one of the last 2M.
         learn_inducing: learn the inducing inputs, or leave them where they are.
-        renew: samples from one renewal to the next, in which the oldest inducing point goes to the newest sample;
-            by default T/M, so that the points spread over the window. 0: none, the gradient alone moves them.
+        renew: samples from one renewal to the next; a renewal moves the oldest inducing point to the newest sample.
+            The default T/M spreads the points over the window. With 0, only the gradient moves them.
         novelty: a sample takes a slot that is still free if the points leave more than this share of its prior
             variance unexplained.
         absolute_jitter: added to Kuu as it is, as the published runs did.
@@ -101,7 +101,7 @@ class SparseModel(WindowedModel):
         return only_if(due, lambda fit: self.move(fit, U), fit)
 
     def _admit(self, fit: Fit, x: Array) -> Fit:
-        """Give the sample a free slot if there is one and the points in use do not explain it.
+        """Give the sample a free slot, if any, unless the points in use explain the sample.
 
         Whitened values need no change: unused ones are at their prior N(0, 1), and so begins the new one.
         """

@@ -111,7 +111,7 @@ class StateSpaceGP(FilteredModel):
         return Normal(mean, latent + noise, jnp.broadcast_to(noise, mean.shape))
 
     def step(self, state: StateSpaceState, x: Array, y: Array, elapsed: Array) -> StateSpaceState:
-        """Let time pass, then condition on the sample if there is one."""
+        """Let time pass, then condition on the sample, if any."""
         observed = window.observed(x, y)
         if self.column is None:
             state = self._pass(state, elapsed)
@@ -152,7 +152,7 @@ class StateSpaceGP(FilteredModel):
 
 
 def _dynamics(kernel: Any, order: int, span: Array) -> tuple[Array, Array, Array]:
-    """A, the covariance of what is new, and P∞."""
+    """A, the covariance of the process noise, and P∞."""
     lengthscale = jnp.reshape(kernel.lengthscale, ())
     rate = jnp.sqrt(2.0 * order - 1.0) / lengthscale
     # in units of 1/λ all matrices are numbers, and derivatives are of the size of the process

@@ -18,15 +18,15 @@ and to add. With k = k(u, x),
     T = K'⁻¹ k(a, u)        Φ ← Tᵀ Φ T + k kᵀ/σ²        b ← Tᵀ b + k y/σ²
     κ = tr(D⁻¹ k(a, a)) + k_xx/σ²
 
-Φ is positive semidefinite by construction. With these statistics and unit noise F is that of `driftgp.gp.bound`, less
-½ log σ² + ½ y²/σ² and constants; its factors are those of Kuu and of I + L⁻¹ Φ L⁻ᵀ, which has no eigenvalue under 1.
-T is computed as I + K'⁻¹ (k(a, u) − K'), the identity as long as nothing moves: then Φ and b are those of all the
-data, and OSGP is Titsias' batch approximation.
+Φ is positive semidefinite by construction. With these statistics and unit noise, F is that of `driftgp.gp.bound`, less
+½ log σ² + ½ y²/σ² and constants. Its factors are those of Kuu and of I + L⁻¹ Φ L⁻ᵀ, which has no eigenvalue below 1. T
+is computed as I + K'⁻¹ (k(a, u) − K'), the identity as long as nothing moves: then Φ and b are those of all the data,
+and OSGP is Titsias' batch approximation.
 
-In place of a jitter the points have a nugget. A point's value is that of the function and something of its own, which
-it keeps when it moves. So the nugget stands in k(a, u) too, where a point stays. If it is as small as a jitter, D⁻¹ is
-very stiff in directions without samples: neither inputs nor parameters can move without losing the past. At a few per
-cent of the variance they can.
+In place of a jitter the points have a nugget. The value of a point is the function plus an independent part, which the
+point keeps when it moves. So the nugget stands in k(a, u) too, where a point stays. If it is as small as a jitter, D⁻¹
+is very stiff in directions without samples: neither inputs nor parameters can move without losing the past. At a few
+per cent of the variance they can.
 """
 
 from typing import Any, NamedTuple

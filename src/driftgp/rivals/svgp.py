@@ -12,8 +12,8 @@ q takes natural-gradient steps, which for Gaussian noise are a convex combinatio
 
 so that Λ is positive definite by construction; inducing inputs, kernel and noise take an Adam step on the same batch.
 With the whole window as the batch and ρ = 1, q is the collapsed optimum at every step. The method has no forgetting of
-its own: λ = 1 by default, the window alone forgets. Inducing points are renewed (see `SparseModel`), and q is carried
-over to those that stay: with small batches and few iterations the gradient alone is too slow to bring them along.
+its own: λ = 1 by default, the window alone forgets. Inducing points are renewed (see `SparseModel`), and q is kept for
+the points that stay. With small batches and few iterations the gradient alone moves the points too slowly.
 
 Cost of a sample: O(k (M² b + M³)) for k iterations; of a forecast O(M²).
 """

@@ -44,7 +44,7 @@ class TreeLayout:
     # ---- in NumPy ----------------------------------------------------------------------------------------------------
 
     def read(self, record: np.ndarray) -> Any:
-        """A pytree of arrays of its own."""
+        """A pytree with copies of the arrays."""
         return jax.tree.unflatten(self.structure, [record[name].astype(dtype) for name, dtype in self.fields()])
 
     def write(self, tree: Any, record: np.ndarray) -> None:

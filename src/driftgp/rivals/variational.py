@@ -123,7 +123,7 @@ def carry_over(q: Whitened, L: Array, inverse_L: Array) -> tuple[Array, Array]:
     """Mean and covariance of v after the first inducing point has gone and a new one has come last.
 
     L is the factor of Kuu before, `inverse_L` the inverse of the one after. The values that stay, u = L v without the
-    first, keep their distribution. The new value has the prior's given the others: its v is N(0, 1), whatever theirs.
+    first, keep their distribution. The new value has its prior distribution given the others: its v is N(0, 1).
     """
     C = inverse_L[:-1, :-1]
     m = C @ (L @ q.m)[1:]  # (M−1)×P

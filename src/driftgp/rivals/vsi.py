@@ -1,8 +1,8 @@
 """The variational sparse GP with an explicit q, on a window: w-VSGP and AGP-VSI.
 
 The stochastic variational formulation of appendix B of the paper (after Titsias 2009 and Hoffman et al. 2013): instead
-of the collapsed bound, the λ-weighted evidence lower bound of an explicit Gaussian q(v) = N(m, R Rᵀ) over the whitened
-inducing values u = L v is climbed,
+of the collapsed bound, gradient steps climb the λ-weighted evidence lower bound. It has an explicit Gaussian q(v) =
+N(m, R Rᵀ) over the whitened inducing values u = L v:
 
     F(q) = Σ w_i E_q[log N(y_i | f_i, σ²)] − KL(q ‖ N(0, I))                                       (eq. F_SVI_lambda)
 

@@ -27,8 +27,8 @@ class Fit(eqx.Module):
     """What is learned."""
 
     hyperparameters: Hyperparameters
-    free: Any  # what else the gradient moves: inducing inputs, parameters of q
-    rest: Any  # what it does not: which slots are in use, a random key
+    free: Any  # other parameters for the gradient: inducing inputs, parameters of q
+    rest: Any  # fixed values: the slots in use, a random key
     optimizer: Any  # empty where the optimiser starts afresh at every sample
     skipped: Array  # gradient steps left out because something in them was not finite
 
@@ -53,7 +53,7 @@ class WindowedState(eqx.Module):
 
 
 def points_of(fit: Fit) -> Inducing:
-    """Inducing points of a fit: the first of what is free, and of the rest."""
+    """Inducing points of a fit: the first free parameter, and the first fixed one."""
     return Inducing(fit.free[0], fit.rest[0])
 
 

@@ -4,9 +4,9 @@ S. Stanton, W. J. Maddox, I. Delbridge, A. G. Wilson, "Kernel Interpolation for 
 Processes", AISTATS 2021.
 
 The function is interpolated from a fixed grid of m points. Statistics of fixed size summarise what the data say of the
-grid's values (module `woodbury`). The paper truncates the root of WᵀW, here that of the grid's Gram matrix is: F are
-its leading eigenvectors, `rank` of them, which the Kronecker product gives for nothing, and which for a smooth kernel
-leave next to nothing out.
+grid's values (module `woodbury`). The paper truncates the root of WᵀW. Here the root of the grid's Gram matrix is
+truncated: F are its leading eigenvectors, `rank` of them. The Kronecker product gives them cheaply, and for a smooth
+kernel they leave almost nothing out.
 
 One gradient step per sample, as the authors take it: at the statistics before the sample, from the factorisation that
 also gave the prediction. More than two inputs go through a learned map to two (module `input_map`). The map climbs the
@@ -85,9 +85,9 @@ class WISKI(Rival):
         rank: most eigenvectors of the grid's kernel that are kept.
         rate: Adam's rate for the logarithms of the hyperparameters; its state is carried along.
         projection_rate: Adam's rate for the map.
-        learns: what the step per sample climbs: the "evidence" in all hyperparameters, or, as in the paper's
-            notebooks, the "noise" alone, −½ (n log σ² + q/σ²) with q = σ² yᵀ(W K Wᵀ + σ²I)⁻¹y held fixed. There
-            forecasts are made without derivatives, and the step goes by what they left in the cache.
+        learns: the objective of the step per sample. "evidence" is the evidence in all hyperparameters. "noise" is
+            the noise alone, as in the paper's notebooks: −½ (n log σ² + q/σ²) with q = σ² yᵀ(W K Wᵀ + σ²I)⁻¹y held
+            fixed. Forecasts are then made without derivatives, and the step uses their cached values.
         warmup_iterations: Adam iterations on the evidence of the warm-up batch.
         warmup_rate: their rate.
         anneal: let it fall as half a cosine does, to 1e-4.

@@ -4,7 +4,7 @@ Row i is predicted when the targets of rows up to i − h are known, h being the
 
     persistence    the last target among those rows
     a season       the target at the same time a day or a week before, by the clock; weeks and months, and rows without
-    dates, are counted in rows. Without such a target: the last one
+                   dates, are counted in rows. Without such a target: the last one
 
 Each forecast depends only on rows of a bounded past, so that the cut into blocks changes nothing.
 """

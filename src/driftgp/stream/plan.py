@@ -1,10 +1,10 @@
 """From rows with names to numbers: the one encoding that every entry point uses.
 
 number, bool    one input; true is 1, false is 0; a blank, or a mark such as "NA" or "-", is missing
-yes and no      text of this kind alone is one input: 1, 0, or missing
-text            one input per category: 1 where the row has it, else 0. All inputs are 0 for a blank, for a category
-that was not among the first rows of its series, and for one beyond the first 20 no value yet    one input, which is
-missing. The first value decides whether the column holds numbers or text
+yes and no      a column with these words alone is one input: 1, 0, or missing
+text            one input per category: 1 where the row has it, else 0. All of them are 0 for a blank, for a category
+                that was not among the first rows of its series, and for one beyond the first 20
+no value yet    one input, which is missing; the first value decides whether the column holds numbers or text
 
 A fleet has one plan of columns. Each series has the categories that its own rows have shown.
 """

@@ -136,7 +136,7 @@ def model_of(what: str, stored: Any, given: Model | None) -> Model:
 
 
 def _limit(stored: Any) -> None:
-    """Refuse a portrait that is nested too deep, or too large, before any object is made."""
+    """Refuse a description that is nested too deep, or too large, before any object is made."""
     level, count = [stored], 0
     for _ in range(_DEEPEST):
         level = [inner for value in level for inner in _inside(value)]

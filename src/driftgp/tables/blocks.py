@@ -18,7 +18,7 @@ with needs("reading tables", extra="cli"):
     import polars as pl
 
 _DAY = 86_400_000_000  # microseconds
-_AT_ONCE = 1 << 16  # rows whose order is looked at in one go
+_AT_ONCE = 1 << 16  # rows whose order is examined at a time
 _FILLED = "(blanks are refused: see the setting missing)"
 _SKIP = "or leave such rows out with --malformed skip"
 
@@ -54,7 +54,7 @@ class Reader:
 
     Attributes:
         read: rows that were read.
-        kinds: what each column holds, as far as is known by now.
+        kinds: the kind of each column, as far as known.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Reader:
         """Take the rows and how they are written.
 
         Args:
-            rows: of the table. Columns that they have not are passed over.
+            rows: of the table. Columns that it does not have are skipped.
             written: how each column is written.
             key: name of the column of keys, none of which may be blank.
             filled: columns of which no cell may be blank.
@@ -81,11 +81,11 @@ class Reader:
         return self._digest.hexdigest()
 
     def add_to_digest(self, text: str) -> None:
-        """Have the digest depend on what came before these rows."""
+        """Make the digest depend on earlier rows."""
         self._digest.update(text.encode())
 
     def block(self, most: int) -> tuple[Block | None, ValueError | None]:
-        """The next rows, None if there are no more; and what is wrong with the row after them, if anything is."""
+        """The next rows, None at the end; and the error of the row after them, if any."""
         taken = self._rows.take(most)
         while taken.lines:
             block, bad = self._parsed(taken)
@@ -98,7 +98,7 @@ class Reader:
         return None, taken.fault
 
     def _good(self, taken: Taken, bad: dict[int, ValueError]) -> Taken | None:
-        """The rows before the first bad one; or all good ones, where malformed rows are left out, if there is one."""
+        """The rows before the first bad one; or all good rows, if malformed rows are left out; None without any."""
         first = min(bad)
         if self._rows.complain is None:
             return Taken(taken.lines[:first], taken.cells[:first], bad[first])
@@ -118,7 +118,7 @@ class Reader:
         raise fault
 
     def sample(self, rows: Sequence[Row]) -> Block | None:
-        """Rows as a block, without those that are malformed, of which no notice is taken; None if none is left."""
+        """Rows as a block, silently without malformed ones; None if no row is left."""
         kinds = dict(self.kinds)
         taken = Taken([row.line for row in rows], [row.cells for row in rows])
         while taken.lines:
@@ -132,7 +132,7 @@ class Reader:
     # ---- columns -----------------------------------------------------------------------------------------------------
 
     def _parsed(self, taken: Taken) -> tuple[Block, dict[int, ValueError]]:
-        """Rows as columns, and what is wrong with some of them."""
+        """Rows as columns, and the errors of some of them."""
         bad: dict[int, ValueError] = {}
         cells = columns_of(taken.cells)
         lines = np.array(taken.lines, np.int64)
@@ -166,7 +166,7 @@ class Reader:
         return Column(name, "numbers", values)
 
     def _decided(self, name: str, cells: pl.Series) -> Kind:
-        """What a column holds that had no cell so far."""
+        """The kind of a column that had no value so far."""
         numbers = most_are_numbers(cells.to_list(), self.written.decimal)
         if numbers is not None:
             self.kinds[name] = "number" if numbers else "text"
@@ -215,7 +215,7 @@ def _a_number(decimal: Decimal) -> str:
 
 
 def _together(columns: Sequence[Column]) -> Column:
-    """Columns of one name, one after another; one that held nothing yet takes the kind of the others."""
+    """Columns of one name, joined; a column without values takes the kind of the others."""
     kinds = {column.kind for column in columns}
     if "text" in kinds:
         texts = [value for column in columns for value in (column.values if column.kind == "text" else _blank(column))]
@@ -253,7 +253,7 @@ def time_texts(block: Block, written: Written) -> list[str]:
 
 
 class Order(NamedTuple):
-    """What one look at all times of a file shows."""
+    """The order of the rows of a file, from one look at all times."""
 
     rows: int
     back: int  # rows that are older than the row before them, of the same series

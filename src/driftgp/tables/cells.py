@@ -1,7 +1,6 @@
 """Columns of cells as numbers and as times, all cells of a block at once.
 
-What is plain is read by expressions of polars; a cell for which these leave nothing is read by itself, by rules of
-which theirs are a part.
+Plain cells are read by expressions of polars. Cells that these cannot read are read one by one, by more general rules.
 """
 
 from collections.abc import Sequence
@@ -36,7 +35,7 @@ def columns_of(rows: Sequence[Sequence[str]]) -> list[pl.Series]:
 
 
 def are_blank(cells: pl.Series) -> np.ndarray:
-    """Which cells hold nothing, or a word for it."""
+    """Which cells are blank, or hold a word for a missing value."""
     return cells.str.to_lowercase().is_in(list(BLANK)).to_numpy()
 
 
@@ -68,7 +67,7 @@ def _one_by_one(
 
 
 def _distinct(cells: pl.Series, places: np.ndarray, read: Any) -> list[Any]:
-    """What is read of some cells, each different one of which is read once."""
+    """The values of some cells; each different cell is read once."""
     some = cells.gather(places).to_list()
     known = {cell: read(cell) for cell in dict.fromkeys(some)}
     return [known[cell] for cell in some]
@@ -78,10 +77,10 @@ class Times(NamedTuple):
     """Cells as times."""
 
     at: np.ndarray  # N, microseconds since 1970 where they are dates, else the numbers themselves
-    wall: np.ndarray  # N, the same as the clock on the wall has it
+    wall: np.ndarray  # N, the same by the clock on the wall
     offset: np.ndarray  # N, seconds ahead of UTC; NaN where that is not given
     dated: np.ndarray  # N, whether it is a date
-    bad: np.ndarray  # N, whether it is no time
+    bad: np.ndarray  # N, whether it is not a time
 
 
 def as_times(cells: pl.Series, form: str | None, decimal: Decimal = "point") -> Times:
@@ -115,7 +114,7 @@ def _epochs(cells: pl.Series, form: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _dates(cells: pl.Series, form: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Dates of ISO 8601, or in an order of day and month, as they are on the wall, and their offset from UTC."""
+    """Dates in ISO 8601, or in an order of day and month, by the clock on the wall, and their offsets from UTC."""
     if form is not None and "%" in form:
         return np.full(len(cells), np.nan), np.full(len(cells), np.nan)
     for pattern, iso in _TURNED.get(form or "", ()):
@@ -130,7 +129,7 @@ def _dates(cells: pl.Series, form: str | None) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _floats(values: pl.Series) -> np.ndarray:
-    """Numbers, NaN where there is none."""
+    """Numbers, NaN for other cells."""
     return values.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(writable=True)
 
 
@@ -146,7 +145,7 @@ def _parts(moment: Moment | None) -> tuple[float, float, float, float, float]:
 
 
 def as_spans(cells: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Cells as hours of a day in microseconds, and which of them are none."""
+    """Cells as hours of a day in microseconds, and which of them are not hours."""
     found = _distinct(cells, np.arange(len(cells)), as_hours)
     spans = np.array([np.nan if value is None else np.rint(3.6e9 * value) for value in found], np.float64)
     return spans, np.isnan(spans)

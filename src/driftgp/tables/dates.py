@@ -33,7 +33,7 @@ _HOURS = re.compile(_CLOCK + _HALF, re.I)
 
 
 class Moment(NamedTuple):
-    """A time: its place on an axis (seconds, or the number in the column) and, if it is a date, what clocks show."""
+    """A time: its place on an axis (seconds, or the number in the column) and, for a date, the clock on the wall."""
 
     at: float
     clock: datetime | None
@@ -41,10 +41,10 @@ class Moment(NamedTuple):
 
 
 def as_moment(cell: str, form: str | None = None, decimal: Decimal = "point") -> Moment | None:
-    """A cell as a time, None if it is none. Clocks without an offset from UTC are taken as they are.
+    """A cell as a time; None if it is not a time. Clocks without an offset from UTC are taken as they are.
 
     `form` says how dates are written: one of ORDERS or of EPOCHS, or a format such as `%d/%m/%Y %H:%M`. Without it,
-    only a date that can be read in a single way is one.
+    only a date with a single reading counts.
 
     >>> as_moment("1970-01-02 01:00").at, as_moment("17"), as_moment("soon")
     (90000.0, Moment(at=17.0, clock=None, offset=None), None)
@@ -72,7 +72,7 @@ def _moment(clock: datetime) -> Moment:
 
 
 def as_clock(cell: str, order: str | None = None) -> datetime | None:
-    """A cell as a date and time of day; without an order, only one that can be read in a single way.
+    """A cell as a date and time of day; without an order, only a date with a single reading.
 
     A month stands for its first day.
 
@@ -94,7 +94,7 @@ def as_clock(cell: str, order: str | None = None) -> datetime | None:
 
 
 def readings(cell: str) -> dict[str, datetime]:
-    """What a date can be, by the order of its numbers.
+    """The readings of a date, by the order of its numbers.
 
     >>> {order: str(day.date()) for order, day in readings("03/02/2024").items()}
     {'day-first': '2024-02-03', 'month-first': '2024-03-02'}
@@ -104,7 +104,7 @@ def readings(cell: str) -> dict[str, datetime]:
 
 
 class Orders:
-    """The orders in which a column's dates may be written, as cell after cell rules some out.
+    """The possible orders of a column's dates; each cell may rule some out.
 
     >>> orders = Orders()
     >>> for line, cell in enumerate(["03/02/2024", "04/02/2024", "13/02/2024"], start=2):
@@ -114,20 +114,21 @@ class Orders:
     """
 
     def __init__(self) -> None:
-        """Know nothing."""
+        """Begin with all orders."""
         self.possible: tuple[str, ...] = ORDERS
-        self.deciding: tuple[int, str] | None = None  # line and cell that left one order, or fewer
-        self.before: tuple[int, str] | None = None  # line and cell that left one, if the next one left none
-        self.open: dict[str, datetime] = {}  # readings of a cell that may be one date or another
+        self.deciding: tuple[int, str] | None = None  # line and cell after which one order was possible, or none
+        # line and cell after which one order was possible, if a later cell ruled it out
+        self.before: tuple[int, str] | None = None
+        self.open: dict[str, datetime] = {}  # readings of a cell with several readings
         self.cell = ""  # that cell
 
     @property
     def matters(self) -> bool:
-        """Whether the orders that are left make different dates."""
+        """Whether the possible orders give different dates."""
         return len({self.open[order] for order in self.possible if order in self.open}) > 1
 
     def see(self, line: int, cell: str) -> None:
-        """Take in a cell; what is no date, or ISO 8601, says nothing."""
+        """Take in a cell; one that is not a date, or is in ISO 8601, rules nothing out."""
         found = {} if _iso(cell.strip()) else readings(cell)
         left = tuple(order for order in self.possible if order in found) if found else self.possible
         if len(left) < len(self.possible) and len(left) < 2:
@@ -195,11 +196,11 @@ def _parsed(cell: str, order: str) -> datetime | None:
 def _numbered(match: re.Match[str], order: str) -> tuple[int, int, int] | None:
     """Year, month and day of three numbers."""
     a, b, c = match["a"], match["b"], match["c"]
-    if len(a) == 4:  # 2024/01/31 can be read in one way alone, whatever the order of other dates
+    if len(a) == 4:  # 2024/01/31 has a single reading, in any order of other dates
         return None if len(c) == 4 else (int(a), int(b), int(c))
     if len(c) != 4 and order == "year-first" and match["mark"] == "-":
         return _year(a), int(b), int(c)
-    if order == "year-first" or (order == "month-first" and match["mark"] == "."):  # 31.1.2024: always so
+    if order == "year-first" or (order == "month-first" and match["mark"] == "."):  # 31.1.2024: always day first
         return None
     day, month = (a, b) if order == "day-first" else (b, a)
     return _year(c), int(month), int(day)

@@ -1,6 +1,6 @@
-"""How a file writes numbers and dates: by the first rows, and by all of them where these leave it open.
+"""The format of numbers and dates in a file, from its first rows, or from all rows if these do not decide.
 
-What no row decides, and would change the numbers, is an error that shows both readings and the option that decides.
+If no row decides, and the readings differ, the error shows both readings and the option that decides.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ def _mark(cell: str, delimiter: str) -> str | None:
 
 
 def _first_mark(rows: FileRows, columns: Sequence[int]) -> Iterator[str]:
-    """The first mark in the whole file that decides, if there is one."""
+    """The first decisive mark in the whole file, if any."""
     for taken in rows.every():
         for cell in dict.fromkeys(row[column] for row in taken.cells for column in columns):
             mark = _mark(cell, rows.delimiter)
@@ -55,7 +55,7 @@ def _first_mark(rows: FileRows, columns: Sequence[int]) -> Iterator[str]:
 
 
 def decide_order(rows: FileRows, first: Iterable[Row], column: int) -> tuple[str | None, str]:
-    """The order of day and month in a column of dates, None where all say it themselves; and a note on what decided."""
+    """The order of day and month in a column of dates, None if each has a single reading; and a note on the reason."""
     orders = Orders()
     for row in first:
         orders.see(row.line, row.cells[column])
@@ -74,7 +74,7 @@ def decide_order(rows: FileRows, first: Iterable[Row], column: int) -> tuple[str
 
 
 def _see_all(rows: FileRows, column: int, orders: Orders) -> None:
-    """Have a whole file say in which order its dates are, as far as need be."""
+    """Search a file, as far as necessary, for the order of its dates."""
     for taken in rows.every():
         for line, cells in zip(taken.lines, taken.cells, strict=True):
             orders.see(line, cells[column])

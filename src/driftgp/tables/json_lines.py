@@ -32,7 +32,7 @@ def json_items(text: Text, count: int) -> tuple[tuple[str, ...], Iterator[Item]]
 
 
 def _lined(text: Text) -> Iterator[tuple[int, str, Any]]:
-    """The object of each line, with its number and its place; an error where there is none."""
+    """The object of each line, with its number and its place; an error for any other line."""
     while True:
         try:
             for line in text.lines():
@@ -47,7 +47,7 @@ def _lined(text: Text) -> Iterator[tuple[int, str, Any]]:
 
 
 def _parsed(text: str, otherwise: str) -> Any:
-    """What JSON says, with numbers as they are written; an error where it is none."""
+    """The value of a JSON text, with numbers as they are written; an error for any other text."""
     try:
         return json.loads(text, parse_float=str, parse_int=str)
     except (ValueError, RecursionError) as error:
@@ -55,7 +55,7 @@ def _parsed(text: str, otherwise: str) -> Any:
 
 
 def _row(where: str, header: tuple[str, ...], value: Any) -> list[str] | ValueError:
-    """The cells of an object, or what is wrong with it."""
+    """The cells of an object, or its error."""
     if isinstance(value, ValueError):
         return value
     if not isinstance(value, dict):

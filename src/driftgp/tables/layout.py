@@ -1,6 +1,6 @@
-"""How a table is laid out: the encoding of its text, what stands between cells, which line names the columns.
+"""The layout of a table: the encoding of its text, the delimiter, the line with the names of the columns.
 
-All is found from the first lines. What is left out on the way (titles, comments, a row of units) is said in `notes`.
+All is found from the first lines. `notes` names what was left out: titles, comments, a row of units.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Head:
 
     names: tuple[str, ...]
     line: int
-    after: int  # rows of the first ones up to and with the header and the units
-    units: tuple[str, ...] = ()  # as many as names, or none
+    after: int  # number of first rows, including the header and the units
+    units: tuple[str, ...] = ()  # one per name, or none
     unnamed: frozenset[str] = frozenset()  # names made up here
-    data_like: bool = False  # the header holds numbers: there may be none
+    data_like: bool = False  # the header holds numbers, so it may be data
     notes: tuple[str, ...] = ()
 
 
@@ -59,7 +59,7 @@ def find_encoding(start: bytes) -> str:
 
 
 def find_delimiter(lines: Sequence[str]) -> str:
-    """What stands between the cells of these lines: the mark that makes rows of one width, of cells that have a sense.
+    """The delimiter of these lines: the mark that gives rows of one width, with readable cells.
 
     >>> find_delimiter(["day;load, MW", "01.02.2024;1,5", "02.02.2024;1,7"])
     ';'
@@ -78,7 +78,7 @@ def find_delimiter(lines: Sequence[str]) -> str:
 
 
 def split(lines: Iterable[str], delimiter: str) -> list[list[str]]:
-    """Lines as rows of cells; those that are no CSV are left out, as the reader will refuse them later."""
+    """Lines as rows of cells. Lines that are not CSV are left out; the reader will refuse them later."""
     rows: list[list[str]] = []
     for line in lines:
         try:
@@ -89,7 +89,7 @@ def split(lines: Iterable[str], delimiter: str) -> list[list[str]]:
 
 
 def is_comment(line: str) -> bool:
-    """Whether a line is a remark and no row."""
+    """Whether a line is a comment."""
     return line.lstrip("\ufeff \t").startswith("#")
 
 
@@ -138,7 +138,7 @@ def find_head(place: str, first: Sequence[tuple[int, Sequence[str]]]) -> Head:
 
 
 def _words(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
-    """The run of rows in which the header is: of words, as wide as the data, and data follow it."""
+    """The rows among which the header is: rows of words, as wide as the data, followed by data."""
     width = Counter(map(len, rows)).most_common(1)[0][0]
     data = [len(row) == width and _is_data(row) for row in rows]
     begin = 0

@@ -25,7 +25,7 @@ _GROUPS = {"point": re.compile(r"[,'’ \u00a0\u202f]"), "comma": re.compile(r"[
 
 
 def as_number(cell: str, decimal: Decimal = "point") -> float | None:
-    """A cell as a finite number, NaN if it is blank, None if it is neither.
+    """A cell as a finite number; NaN if it is blank, None for other cells.
 
     >>> as_number(" 2.5e3 "), as_number("NA"), as_number("inf"), as_number("1_000")
     (2500.0, nan, None, None)
@@ -55,7 +55,7 @@ def _finite(cell: str) -> float | None:
 
 
 def decides(cell: str) -> Decimal | Literal["either"] | None:
-    """Which decimal mark a cell shows: that of the one way to read it, `either` for two, None if both are the same.
+    """The decimal mark that a cell shows: that of its only reading, `either` for two, None if both are the same.
 
     >>> decides("12,5"), decides("0.5"), decides("1,234"), decides("12"), decides("sun")
     ('comma', 'point', 'either', None, None)

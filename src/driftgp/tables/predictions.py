@@ -49,7 +49,7 @@ class Header(NamedTuple):
 
 
 class Journal:
-    """CSV text in a file or on standard output. Numbers are written such that reading them gives the same bits."""
+    """CSV text in a file or on standard output. Numbers are written with enough digits to read back the same bits."""
 
     def __init__(self, path: Path | None, header: Header, resume_at: int | None = None) -> None:
         """Begin a file (None: standard output), or go on with one after its first `resume_at` bytes."""
@@ -74,7 +74,7 @@ class Journal:
             self._stream.flush()
 
     def sync(self) -> int:
-        """Have all that was written reach the disk; return how many bytes that is."""
+        """Write everything to the disk; return the number of bytes."""
         self._stream.flush()
         if self._stream is sys.stdout.buffer:
             return 0
@@ -88,7 +88,7 @@ class Journal:
 
 
 def _cut(path: Path, length: int) -> IO[bytes]:
-    """Open a file to go on after its first bytes; what was written after the checkpoint is written again."""
+    """Open a file to continue after its first bytes; rows after the checkpoint are written again."""
     size = path.stat().st_size if path.exists() else 0
     if size < length:
         raise ValueError(
@@ -101,13 +101,13 @@ def _cut(path: Path, length: int) -> IO[bytes]:
 
 
 def _schema(header: Header) -> dict[str, Any]:
-    """What each column holds."""
+    """The type of each column."""
     kinds: dict[str, Any] = {"line": pl.Int64(), **dict.fromkeys(NUMBERS, pl.Float64())}
     return {name: kinds.get(name, pl.String()) for name in header.names}
 
 
 def _frame(header: Header, answers: Any) -> pl.DataFrame:
-    """Answers as columns; what is not there is null."""
+    """Answers as columns; missing values are null."""
     texts = [answers.times] * (header.time is not None) + [answers.keys] * (header.key is not None)
     numbers = [np.asarray(getattr(answers, name), np.float64) for name in NUMBERS]
     columns = zip(header.names, (answers.lines, *texts, *numbers, answers.flags), strict=True)
@@ -131,7 +131,7 @@ def make_parquet(output: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a file of predictions has, row by row."""
+    """The contents of a file of predictions, row by row."""
 
     at: NDArray[Any]  # dates, numbers, or line numbers
     key: NDArray[np.str_]
@@ -151,12 +151,12 @@ class Predictions:
 
 
 def read_predictions(journal: Path, header: Header) -> Predictions:
-    """Read what a journal has written."""
+    """Read a journal."""
     return _predictions(header, pl.read_csv(journal, schema=_schema(header)))
 
 
 def from_answers(header: Header, answers: Sequence[Any]) -> Predictions:
-    """What a journal of these answers, block by block, would be read as."""
+    """Answers, block by block, as if read back from a journal."""
     return _predictions(header, pl.concat([_frame(header, block) for block in answers]))
 
 

@@ -20,11 +20,11 @@ from driftgp.tables.layout import DELIMITERS, Head
 from driftgp.tables.text import Item, Text, csv_items, start_of
 
 _COUNTED = 1 << 28  # bytes of an archive that are unpacked to count its rows
-_START = 1 << 16  # bytes by which an encoding is known
-_HEAD = 100  # lines of a file by which its layout is known
+_START = 1 << 16  # bytes from which the encoding is found
+_HEAD = 100  # lines of a file from which its layout is found
 _TABLES = (".parquet", ".xlsx", ".xls")
 _JSON = (".json", ".jsonl", ".ndjson")
-_OTHERS = {  # first bytes of files that are no text
+_OTHERS = {  # first bytes of files that are not text
     b"PK\x03\x04": "a zip archive or a workbook: unpack it, or give it its ending .xlsx",
     b"\xd0\xcf\x11\xe0": "a workbook: give it its ending .xls",
     b"PAR1": "a Parquet file: give it its ending .parquet",
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Rows as they stand, and what is wrong with the one after them, if anything is."""
+    """Rows in the order of the file, and the error of the row after them, if any."""
 
     lines: list[int]
     cells: list[Sequence[str]]
@@ -54,18 +54,18 @@ class Taken(NamedTuple):
 class FileRows:
     """A header and the rows under it, in one pass.
 
-    A row that is malformed stops the rows before it, and the next ones can still be asked for; or it is left out.
+    A malformed row ends a block with an error, and the rows after it can still be read; or it is left out.
     """
 
     place: str
     header: tuple[str, ...]
     source: Iterator[Item]
-    file: IO[bytes] | None = None  # to close in the end
-    remarks: list[str] = field(default_factory=list)  # what a reader should know once the rows are read
+    file: IO[bytes] | None = None  # closed at the end
+    remarks: list[str] = field(default_factory=list)  # remarks for the user once the rows are read
     head: Head | None = None  # where the header was found
-    notes: tuple[str, ...] = ()  # how the file is written, as far as that is not what one would expect
+    notes: tuple[str, ...] = ()  # unusual properties of the format
     delimiter: str = ","
-    again: Callable[[], FileRows] | None = None  # opens the same rows from the beginning, where that can be done
+    again: Callable[[], FileRows] | None = None  # opens the same rows from the beginning, if possible
     more: Callable[[], bool] | None = None  # of a live stream: whether the next row is there
     complain: Complain | None = None  # called with a line about each malformed row, which is then left out
     left_out: int = 0  # rows that were
@@ -75,7 +75,7 @@ class FileRows:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the file that the rows come from, if there is one of their own."""
+        """Close the file of the rows, if any."""
         if self.file is not None:
             self.file.close()
 
@@ -87,7 +87,7 @@ class FileRows:
             raise taken.fault
 
     def take(self, most: int) -> Taken:
-        """The next rows, as many as there are up to a number; of a live stream, those that have come."""
+        """The next rows, up to a number; of a live stream, only rows that have come."""
         some = [] if self.more is not None else list(islice(self.source, most))
         if some and all(not isinstance(row, ValueError) and len(row) == len(self.header) for _, row in some):
             return Taken([line for line, _ in some], [row for _, row in some])  # type: ignore[misc]
@@ -105,7 +105,7 @@ class FileRows:
             elif len(row) == width:
                 lines.append(line)
                 cells.append(row)
-            elif row and not row[0].startswith("#"):  # else it is blank, or a comment
+            elif row and not row[0].startswith("#"):  # otherwise it is blank, or a comment
                 fault = ValueError(f"{self.place}, line {line} has {self._ragged(len(row))}")
             if fault is not None and self.complain is None:
                 self.source = chain(rest, self.source)
@@ -123,7 +123,7 @@ class FileRows:
             self.complain(f"left out: {error}")
 
     def look(self, count: int) -> list[Row]:
-        """The next rows, which stay where they are; refuses a table without any."""
+        """The next rows, without taking them; refuses a table without rows."""
         taken = self.take(count)
         if not taken.lines:
             raise taken.fault or ValueError(f"{self.place} has a header and no rows: there is nothing to predict")
@@ -132,10 +132,10 @@ class FileRows:
         return list(map(Row._make, rows))
 
     def every(self, most: int = 1 << 16) -> Iterator[Taken]:
-        """All rows of a file that can be read twice, but for malformed ones; none of a stream that cannot."""
+        """All rows of a file except malformed ones; no rows of a stream, which cannot be read twice."""
         if self.again is not None:
             with self.again() as others:
-                others.complain = lambda _: None  # they are refused, or left out, when it is their turn
+                others.complain = lambda _: None  # they are refused, or left out, later
                 while (taken := others.take(most)).lines:
                     yield taken
 
@@ -152,7 +152,7 @@ class FileRows:
         return 1 if self.head is None else self.head.line
 
     def unit(self, column: str) -> str:
-        """The unit of a column, if the file says it, in a row of units or in brackets at the end of the name.
+        """The unit of a column, from a row of units or from brackets at the end of the name.
 
         >>> FileRows("here", ("load [MW]", "temp (°C)", "y"), iter(())).unit("load [MW]")
         'MW'
@@ -196,7 +196,7 @@ class FileRows:
 
 
 def is_live(path: str) -> bool:
-    """Whether rows are still to come and can be read only once: standard input (`-`), a named pipe, a device.
+    """Whether rows may still come and can be read only once: standard input (`-`), a named pipe, a device.
 
     >>> is_live("-"), is_live(__file__), is_live("/nowhere")
     (True, False, False)
@@ -205,7 +205,7 @@ def is_live(path: str) -> bool:
         return True
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116
-    except OSError:  # which opening it will explain
+    except OSError:  # opening it will explain the error
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
@@ -228,9 +228,9 @@ def open_rows(
 
     Args:
         path: the file.
-        growing: whether more is expected: a last line without its newline is then left for later, since it may be half
-            a line. A live source always is growing.
-        delimiter: what stands between cells; found from the first lines if not given.
+        growing: whether more rows are expected. A last line without its newline is then left for later, since it may be
+            half a line. A live source is always growing.
+        delimiter: between cells; found from the first lines if not given.
         encoding: of the text; found from the first lines if not given.
         sheet: of a workbook with several.
     """
@@ -273,7 +273,7 @@ def _refuse_others(path: str, start: bytes) -> None:
 
 
 def count_rows(path: str) -> int:
-    """About how many rows a file has: its rows, or its lines below the header; 0 where to count is to read."""
+    """Approximate number of rows, or of lines below the header, of a file; 0 if counting means reading it all."""
     suffix = Path(path).suffix.lower()
     if suffix == ".parquet":
         from driftgp.tables.tables import parquet_rows
@@ -284,12 +284,12 @@ def count_rows(path: str) -> int:
     with _open_binary(path) as file:
         try:
             return max(_count_lines(file, _COUNTED if _is_packed(path) else math.inf) - 1, 0)
-        except (OSError, EOFError, zlib.error):  # damaged: reading it row by row will say where
+        except (OSError, EOFError, zlib.error):  # damaged: reading it row by row will show where
             return 0
 
 
 def _count_lines(file: IO[bytes], most: float) -> int:
-    """Lines of a file; 0 where it has more bytes than are worth to be read for that."""
+    """Lines of a file; 0 if it is too long to be read for that."""
     lines = 0
     while block := file.read(1 << 20):
         lines, most = lines + block.count(b"\n"), most - len(block)
@@ -313,7 +313,7 @@ def csv_rows(
 ) -> FileRows:
     r"""Rows of CSV text; of a `growing` one, a last line without its newline is left for later.
 
-    Of a `live` stream no line is waited for before it is asked for, but for the header. With `json`, each line is an
+    Of a `live` stream, only the header is read before rows are asked for. With `json`, each line is an
     object.
 
     >>> rows = csv_rows("here", [b"a;b\n", b"1;2,5\n", b"\n", b"3;4,5\n"])
@@ -339,7 +339,7 @@ def csv_rows(
 
 
 def _first_lines(text: Text, count: int) -> list[str]:
-    """The first lines that are no comments, as many as there are up to a number, without taking them."""
+    """The first lines without comments, up to a number, without taking them."""
     looked = 0
     while True:
         looked += count
@@ -352,7 +352,7 @@ def _first_lines(text: Text, count: int) -> list[str]:
 def _head(
     place: str, items: Iterator[Item], first: list[str], delimiter: str, count: int
 ) -> tuple[Head, Iterator[Item]]:
-    """The header, and the rows after it; a comment above data without a header may be it."""
+    """The header, and the rows after it. If no line is a header, a comment above the data may be it."""
     rows, comment = _first_rows(items, 1), None
     while rows and _is_remark(rows[0][1]):
         comment, rows = rows[0], _first_rows(items, 1)

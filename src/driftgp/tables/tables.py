@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 WORKBOOKS = (".xlsx", ".xls")
 SERIAL_1970, SERIAL_2100 = 25569, 73051  # 1 January of these years, counted as a spreadsheet counts days
 FIRST_ROW = 2  # the header is row 1, as a spreadsheet counts
-# What is read whole has to fit into memory several times over: more than this is refused before anything is read.
+# Limits for files that are read whole, since they have to fit into memory several times.
 MOST_BYTES = 1 << 31  # of a workbook or an archive, unpacked
 MOST_CELLS = 1 << 28  # of a Parquet file
 
@@ -60,7 +60,7 @@ class Table:
         return _plain(name) in map(_plain, self.header)
 
     def column(self, *names: str) -> str:
-        """The name under which the file holds a column that goes by any of `names`."""
+        """The name in the file of a column that may have any of `names`."""
         for held in self.cells.columns:
             if _plain(held) in map(_plain, names):
                 return held
@@ -125,7 +125,7 @@ def read_table(path: Path, sheet: str | None = None, columns: Collection[str] | 
 
 
 def _refuse_too_large(path: Path) -> None:
-    """Refuse a file that says itself, or shows on being unpacked, that it is too large to be read whole."""
+    """Refuse a file that is too large to be read whole, by its own numbers or once it is unpacked."""
     suffix, instead = path.suffix.lower(), "write it as CSV, which driftgp run reads row by row"
     if suffix == ".parquet":
         rows, width = parquet_rows(path), len(pl.read_parquet_schema(path))
@@ -141,7 +141,7 @@ def parquet_rows(path: Path) -> int:
 
 
 def _unpacked(path: Path) -> int:
-    """Bytes of a workbook or an archive once it is unpacked; 0 where nothing is packed."""
+    """Unpacked size of a workbook or an archive in bytes; 0 for other files."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return sum(part.file_size for part in archive.infolist())
@@ -198,7 +198,7 @@ def _named_errors(path: Path) -> Iterator[None]:
     except (pl.exceptions.PolarsError, fastexcel.FastExcelError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise _unreadable(path, error) from error
     except OSError as error:
-        if error.errno is not None:  # the system's own refusal, such as a lack of permission, says it better
+        if error.errno is not None:  # the system's own error, such as a lack of permission, is clearer
             raise
         raise _unreadable(path, error) from error
     except BaseException as error:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import IO, Any
 
-LONGEST_LINE = 1 << 24  # bytes: a longer line is no row of a table
+LONGEST_LINE = 1 << 24  # bytes: a longer line is not a row of a table
 _AT_ONCE = 1 << 18  # bytes
 
-Item = tuple[int, "Sequence[str] | ValueError"]  # a row with the line on which it begins, or why it cannot be read
+Item = tuple[int, "Sequence[str] | ValueError"]  # a row with its first line, or the reason why it cannot be read
 
 
 class Text(Iterator[io.StringIO]):
@@ -44,7 +44,7 @@ class Text(Iterator[io.StringIO]):
         self._decoder = None if utf8 else codecs.getincrementaldecoder(encoding)()
         parts = iter(stream)
         self._read: Callable[[int], bytes] = getattr(stream, "read1", lambda _most: next(parts, b""))
-        self._rest = b""  # what was read and not given out
+        self._rest = b""  # bytes that were read and not yet given out
         self._ended = False
         self._fault: ValueError | None = None
         self._bad = 0  # lines that it is about
@@ -52,7 +52,7 @@ class Text(Iterator[io.StringIO]):
         self._held: list[str] = []
 
     def look(self, count: int) -> list[str]:
-        """The next lines, up to a number or an error, which stay where they are."""
+        """The next lines, up to a number or an error, without taking them."""
         try:
             self._held.extend(islice(self._lines, max(count - len(self._held), 0)))
         except ValueError as error:
@@ -77,7 +77,7 @@ class Text(Iterator[io.StringIO]):
             raise StopIteration
         fault, self._fault = self._fault, None
         self.there, self._bad = self.there + self._bad, 0
-        self._lines = chain.from_iterable(self)  # the one that asks is of no use after an error
+        self._lines = chain.from_iterable(self)  # this generator cannot continue after an error
         raise fault
 
     # ---- bytes -------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Text(Iterator[io.StringIO]):
         return data[:end]
 
     def _bytes(self) -> bytes:
-        """What is there, nothing at the end."""
+        """The next bytes; empty at the end."""
         try:
             while data := self._read(_AT_ONCE):
                 if self._decoder is None:
@@ -120,12 +120,12 @@ class Text(Iterator[io.StringIO]):
         return b""
 
     def _end(self, message: str, error: Exception | None = None) -> None:
-        """Stop with an error: what follows would be read from the middle of something."""
+        """Stop with an error, since the text after it would begin in the middle of a line."""
         self._ended, self._fault = True, ValueError(message)
         self._fault.__cause__ = error
 
     def _last(self) -> bytes:
-        """What comes after the last newline."""
+        """The text after the last newline."""
         self._ended, last = True, self._rest
         if not last.strip() or self._fault is not None:
             return b"" if self._fault is not None else last
@@ -138,7 +138,7 @@ class Text(Iterator[io.StringIO]):
         return last
 
     def _decoded(self, data: bytes) -> str:
-        """Text, up to a line that is none, which is then passed over."""
+        """Text, up to a line that cannot be decoded, which is then skipped."""
         try:
             return data.decode()
         except UnicodeDecodeError as error:
@@ -155,7 +155,7 @@ class Text(Iterator[io.StringIO]):
 
 
 def csv_items(text: Text, delimiter: str) -> Iterator[Item]:
-    """Rows of CSV, and what cannot be read as a row; a blank row has no cells."""
+    """Rows of CSV, and errors for lines that are not rows; a blank row has no cells."""
     lines = text.lines()
     while True:
         begin = text.line
@@ -179,7 +179,7 @@ def csv_items(text: Text, delimiter: str) -> Iterator[Item]:
 
 
 def start_of(stream: Any, most: int) -> bytes:
-    """The first bytes of a stream, which are read again; nothing where they cannot be."""
+    """The first bytes of a stream, which are read again later; empty if that is impossible."""
     try:
         if hasattr(stream, "peek"):
             start: bytes = stream.peek(most)
@@ -187,6 +187,6 @@ def start_of(stream: Any, most: int) -> bytes:
         if hasattr(stream, "seek") and stream.seekable():
             start, _ = stream.read(most), stream.seek(0)
             return start
-    except (EOFError, gzip.BadGzipFile, zlib.error):  # damaged, as reading it will say
+    except (EOFError, gzip.BadGzipFile, zlib.error):  # damaged: reading it will give the error
         pass
     return b""

@@ -10,24 +10,24 @@ from driftgp.tables.deciding import decide_decimal, decide_order
 from driftgp.tables.numbers import BLANK, Decimal, as_number
 from driftgp.tables.rows import FileRows, Row
 
-Kind = Literal["number", "text", "open"]  # open: no cell has said yet what the column holds
+Kind = Literal["number", "text", "open"]  # open: the column has had no value yet
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a reader has to know of a table."""
+    """The format of a table, for readers."""
 
     header: tuple[str, ...]
-    kinds: dict[str, Kind]  # of the columns that are read, but for those of time
+    kinds: dict[str, Kind]  # of the columns that are read, except those of time
     time: tuple[str, ...] = ()  # the column of times, or of dates and the one of hours
     decimal: Decimal = "point"
-    form: str | None = None  # how dates are written, if not in a way that says it itself
+    form: str | None = None  # format of dates, if they are not in ISO 8601
     dated: bool = False  # whether times are dates
     zoned: bool = False  # whether times have an offset from UTC
     days: bool = False  # whether times are days without an hour
     unit: str = ""  # of the target
     notes: tuple[str, ...] = ()  # how the file is written
-    left_out: tuple[str, ...] = ()  # columns that are not read, and why
+    left_out: tuple[str, ...] = ()  # columns that are not read, with the reason
 
     def to_json(self) -> dict[str, Any]:
         """The parts, as JSON holds them."""
@@ -60,7 +60,7 @@ def find_written(
     decimal: Decimal | None = None,
     time_format: str | None = None,
 ) -> Written:
-    """How each column is written, from the options and the first rows; what these leave open, from all rows.
+    """The format of each column, from the options and the first rows, or from all rows if these do not decide.
 
     Args:
         rows: of the table, to be read again where the first rows leave something open.
@@ -123,7 +123,7 @@ def most_are_numbers(cells: Collection[str], decimal: Decimal) -> bool | None:
 
 
 def _kind(rows: FileRows, first: Sequence[Row], name: str, decimal: Decimal, *, asked: bool) -> tuple[Kind, str]:
-    """What a column holds, or why it is not read."""
+    """The kind of a column, or the reason why it is not read."""
     unnamed = rows.head is not None and name in rows.head.unnamed
     cells = [row.cells[rows.index(name)] for row in first]
     numbers = most_are_numbers(cells, decimal)
@@ -157,7 +157,7 @@ def _check_target(rows: FileRows, first: Sequence[Row], target: str, kinds: dict
 
 
 def _time_columns(rows: FileRows, first: Sequence[Row], taken: set[str | None]) -> tuple[str, ...]:
-    """The first column whose cells are mostly dates; with the one of clocks, if the dates have none."""
+    """The first column of dates; with a column of clocks, if the dates have no time of day."""
     free = [i for i, name in enumerate(rows.header) if name not in taken]
     for index in free:
         cells = [row.cells[index] for row in first if row.cells[index].strip()]
@@ -175,7 +175,7 @@ def _is_date(cell: str) -> bool:
 
 
 def _is_clock(index: int, first: Sequence[Row]) -> bool:
-    """Whether a column has times of day, which are no numbers: 18:00 or 18.00.00."""
+    """Whether a column has times of day that are not numbers: 18:00 or 18.00.00."""
     cells = [row.cells[index].strip() for row in first]
     return all(as_hours(cell) is not None and as_number(cell) is None for cell in cells)
 
@@ -183,7 +183,7 @@ def _is_clock(index: int, first: Sequence[Row]) -> bool:
 def _times(
     rows: FileRows, first: Sequence[Row], time: tuple[str, ...], form: str | None, decimal: Decimal
 ) -> tuple[bool, bool, bool]:
-    """Whether times are dates, have an offset from UTC, and are days alone."""
+    """Whether times are dates, whether they have an offset from UTC, and whether they are days without an hour."""
     if not time:
         return False, False, False
     cells = [row.cells[rows.index(time[0])] for row in first]

@@ -2,9 +2,9 @@
 
     log g = w · ψᵀφ(x)
 
-φ are features of what is known before the target: the inputs, the mean and the scale of the law, and the scores of the
-last targets. ψ follows from recursive least squares with forgetting, so that scores have their usual size in every row.
-With u the normal score that a target would have if g counted in full,
+φ are features known before the target: from the inputs, the mean and the scale of the law, and the last scores. ψ
+follows from recursive least squares with forgetting, so that scores have their usual size in every row. With u the
+normal score that a target would have if g counted in full,
 
     ψ ← ψ + k r,   r = min(1.25 |u|, 4) − 1,   k = C φ / (λ + φᵀC φ),   C ← (C − k φᵀC) / λ
 

@@ -94,7 +94,7 @@ class AGP final : public Node {
             before.restore(rules, view);
             if (leaving.observed && T > 0) {
                 if (own_window) put_back(window, T, D, P, leaving);
-                else view.w[leaving.slot] = 0.0;  // what is there now is no sample of this model
+                else view.w[leaving.slot] = 0.0;  // the present sample does not belong to this model
             }
             *view.skipped += 1;
             try {

@@ -1,5 +1,5 @@
-// The operators new and delete, hidden in the library. Only for linkers that cannot hide those of the C++ standard
-// library which is linked in (Zig's for macOS): the system would hand them to every other library of the process.
+// The operators new and delete, hidden in the library. Needed for linkers that cannot hide the operators of the linked
+// C++ standard library (Zig's for macOS). Without it, every other library of the process would use them.
 
 #pragma once
 

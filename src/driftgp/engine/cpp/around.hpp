@@ -1,4 +1,4 @@
-// A node around somebody else's forecast, which is one of the inputs: the twin of wrappers/around.py.
+// A node around a forecast from elsewhere, which is one of the inputs: the twin of wrappers/around.py.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Several nodes mixed by how well each has predicted of late: the twin of wrappers/bank.py.
+// Several nodes mixed by how well each has predicted recently: the twin of wrappers/bank.py.
 //
-// AGPs with windows of the same size see the same samples, so they share one window: it takes a sample once, and each
-// of them is told what left it (see agp.hpp).
+// AGPs with windows of the same size see the same samples, so they share one window. It takes a sample once, and each
+// AGP is told which sample left it (see agp.hpp).
 
 #pragma once
 
@@ -191,7 +191,7 @@ class Bank : public Node {
             }
         }
     }
-    // What came again of the error that each twin had known of.
+    // Learns how much of the error that each twin knew came again.
     void correct(double *state, const double *x, const double *y, const double *made) const {
         const double rate = 1.0 - 1.0 / TWIN_MEMORY;
         for (size_t c = 0; c < corrected.size(); c++)

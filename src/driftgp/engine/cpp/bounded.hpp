@@ -1,4 +1,4 @@
-// Predictions that stay within the bounds of the targets, whose roots a node may see in their place: the twin of
+// Predictions within the bounds of the targets; a node may see roots of the targets in their place: the twin of
 // wrappers/bounded.py, predictions/bounded.py and predictions/rooted.py.
 
 #pragma once
@@ -56,7 +56,7 @@ class Bounded : public Holding {
     static constexpr double NEGATIVE = 0.1, LATE = 0.995, PROMISED = 1e-9;
     std::vector<double> lows, highs, slacks, leaks;  // one for each output; infinite where there is no bound
     std::vector<double> offsets;                     // c of the roots, 0 for targets as they are
-    std::vector<double> lags, lags_of;               // inputs that are targets of before, and their outputs
+    std::vector<double> lags, lags_of;               // inputs that are earlier targets, and their outputs
     bool roots = false;                              // whether any output has one
     size_t outside = 0, low = 0, high = 0, slack = 0;
     size_t offset = 0, learned = 0, level = 0, size = 0, deficit = 0, excess = 0, curved = 0;
@@ -128,7 +128,7 @@ class Bounded : public Holding {
             state[deficit + p] += late * (std::max(-above, 0.0) - state[deficit + p]);
         }
     }
-    // Sees outputs as they are whose targets have gone well below the bound; whether there is one.
+    // Gives up the roots of outputs whose targets have gone well below the bound; returns whether there are any.
     bool drop_roots(double *state) const {
         bool any = false;
         for (int p = 0; p < P; p++) {

@@ -1,4 +1,4 @@
-// Intervals that hold as many targets as they say: the twin of wrappers/calibrate.py and spread.py.
+// Intervals that hold their share of the targets: the twin of wrappers/calibrate.py and spread.py.
 
 #pragma once
 
@@ -213,7 +213,7 @@ class Calibrated : public Holding {
         for (int p = 0; p < P; p++) {
             bool observed = there && std::isfinite(y[p]);
             double z = observed ? held->to_normal(said, p, y[p]) : 0.0;
-            observed &= !std::isnan(z);  // a forecast that is none
+            observed &= !std::isnan(z);  // a forecast that is not finite
             scores[p] = observed ? std::fabs(unstretched(known, p, z)) : std::nan("");
             for (int which = 0; which < calibrations(); which++) {
                 bool scaled = which == 1, plain = features && !scaled;

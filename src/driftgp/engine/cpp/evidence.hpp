@@ -104,7 +104,7 @@ class FixedPoints {
             K[size_t(i) * ld + i] = p.variance * (1.0 + POINT_JITTER);
         }
     }
-    // L⁻¹ of k(Z, Z), row after row up to the diagonal; false if there is none.
+    // L⁻¹ of k(Z, Z), row after row up to the diagonal; false if the factorisation fails.
     bool factor(double *N, Memory &memory) const {
         Lease lease(memory);
         double *K = memory.zeros(size_t(m) * ld), *inverse = memory.take(size_t(m) * ld);

@@ -126,8 +126,9 @@ inline void Work::add_relevance(double *relevances, double *inverse, double kxx)
     }
 }
 
-// Take point r out of N and S, which have so many rows: rotations of neighbouring rows gather column r of N in the last
-// row, which goes. Those that stay are triangular without the column, and NᵀN is the inverse without the point.
+// Take point r out of N and S, which have this number of rows. Rotations of neighbouring rows gather column r of N in
+// the last row, which is then dropped. Those that stay are triangular without the column, and NᵀN is the inverse
+// without the point.
 inline void Work::rotate_out(int r, int size) {
     Lease lease(memory);
     double *cosines = memory.take(size), *sines = memory.take(size);

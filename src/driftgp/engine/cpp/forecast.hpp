@@ -317,7 +317,7 @@ struct Series {
         for (int64_t h = 0; h < H; h++) a[ALL][h] = std::max(a[ALL][h], c[C_TINY]);
         if (teach) mix(z);
         const int64_t apart = (int64_t)(row < (int64_t)c[C_EARLY] ? c[C_OFTEN] : c[C_SELDOM]);
-        for (int64_t b = 0; b < n[B_]; b++)  // each block in its turn, whatever the horizon
+        for (int64_t b = 0; b < n[B_]; b++)  // the blocks take turns, for any horizon
             if ((row - b) % apart == 0) solve(b);
         dependence(row);
     }

@@ -31,7 +31,7 @@ class Gaps : public Moved {
     double ridge(const double *state) const {
         return RIDGE * weight_of(D ? *std::max_element(state + count, state + count + D) : 0.0);
     }
-    // Weight of the last of so many rows in an average.
+    // Weight of the last row in an average of this number of rows.
     static double weight_of(double rows) { return std::min(SOON / (rows + SOON - 1.0), 1.0); }
     bool any_missing(const double *x) const {
         for (int d = 0; d < D; d++)
@@ -99,8 +99,7 @@ class Gaps : public Moved {
         for (int d = 0; d < D; d++) missing[d] = x && std::isnan(x[d]);
         return missing;
     }
-    // Where the covariance of what stands in for two inputs is: there are only variances of so many inputs that no
-    // covariances are counted.
+    // Place of the covariance of two filled inputs. With too many inputs for covariances, only variances are kept.
     size_t place(int i, int j) const { return K ? size_t(i) * D + j : size_t(i); }
     size_t room() const { return K ? size_t(D) * D : size_t(D); }
     double variance_of(const double *off, int d) const { return off ? off[place(d, d)] : 0.0; }
@@ -264,8 +263,8 @@ class Gaps : public Moved {
 
     // ---- what gaps have cost
 
-    // Learns from the error of a forecast how much a gap costs; what the row says of its targets, as a share of what a
-    // complete one does.
+    // Learns the cost of a gap from the error of a forecast; returns the information of the row as a share of that of a
+    // complete row.
     double judge(double *state, const double *x, const double *off, const double *y, const double *made,
                  Memory &memory) const {
         Lease lease(memory);
@@ -312,7 +311,7 @@ class Gaps : public Moved {
         }
         return told / P;
     }
-    // Whether a row that says such a share of what a complete one does is worth learning from.
+    // Whether a row with this share of the information of a complete row is learned from.
     bool believed(double *state, double told) const {
         long longest = 0;
         for (int d = 0; d < D; d++) longest = std::max(longest, long(whole(state, age + d)));

@@ -1,4 +1,4 @@
-// Targets and forecasts no farther out than there is reason to follow them, and no past that no longer applies: the
+// Limits for wild targets and forecasts, jumps of the level, and a new start when the past no longer applies: the
 // twin of wrappers/guarded.py.
 
 #pragma once
@@ -56,7 +56,7 @@ class Guarded : public Holding {
             state[last_x + d] = x[d];
         }
     }
-    // Widens the range by targets as the held node sees them, but by no more than the targets themselves would.
+    // Widens the range by targets as the held node sees them, but at most up to the targets themselves.
     void count_range(double *state, const double *target, const double *seen_y) const {
         for (int p = 0; p < P; p++) span.widen_within(state, p, seen_y[p], target[p]);
     }

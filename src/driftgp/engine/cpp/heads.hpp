@@ -22,8 +22,8 @@ static inline void unpack(const double *triangle, int F, int ld, double *A) {
     for (int i = 0; i < F; i++) std::copy_n(triangle + packed_row(F, i), F - i, A + size_t(i) * ld + i);
 }
 
-// One pass through a symmetric matrix of which the upper triangle is there: four rows at a time, so that what belongs
-// to the columns is loaded once for all of them.
+// One pass through the upper triangle of a symmetric matrix, four rows at a time, so that the vectors of the columns
+// are loaded once for four rows.
 class Triangle {
     static constexpr int ROWS = 4;
     const int F;

@@ -1,4 +1,4 @@
-// What wrappers have in common: a node that holds a node, whose record is the last part of its own.
+// The common part of wrappers: a node that holds a node, whose record is the last part of the wrapper's record.
 
 #pragma once
 

@@ -31,7 +31,7 @@ struct Term {
     bool stationary() const { return kind <= driftgp::RATIONAL_QUADRATIC; }
 };
 
-// What a kernel is, whatever its parameters.
+// The structure of a kernel, without its parameters.
 class Formula {
   public:
     int D = 0, parameters = 0, places = 0;
@@ -108,8 +108,8 @@ struct Points {
     double *turned;         // D×ld
 };
 
-// The same measured from a common origin, with their squared lengths, and in units of the lengthscales if a term has
-// one per input: else distances are scaled, which is cheaper and leaves this as it is when the lengthscale moves.
+// The same points measured from a common origin, with their squared lengths. With one lengthscale per input they are in
+// units of the lengthscales. With a single lengthscale distances are scaled instead, which is cheaper.
 struct Scaled {
     double *rows, *turned, *squares;
 };
@@ -214,8 +214,8 @@ class Kernel {
     // Adds to the gradient what A = ∂F/∂K of such a block gives. K, the block itself, and `one` are overwritten.
     void pull(bool with_samples, int t0, int n, const double *A, double *K, double *one, double *gradient,
               const Moves &moves, int sum = 0) const {
-        // What the other terms leave of K is the one that has an exponential, which need not be computed again, unless
-        // they leave so little of it that its digits are theirs.
+        // K less the other terms is the term with an exponential, which need not be computed again. The exception: if
+        // the remainder is so small that its digits are rounding of the other terms.
         int exponentials = 0;
         double largest = 0.0;
         for (const Term &term : formula.sums[sum])
@@ -374,7 +374,7 @@ class Kernel {
         const Scaled &u = of_points[term.place], &x = with_samples ? of_samples[term.place] : u;
         int ld_x = with_samples ? samples.ld : points.ld;
         double f = rest(term) * rest(term);
-        // next to its kink a Matérn ½ turns rounding into something: there a distance that may be rounding is none
+        // near its kink a Matérn ½ amplifies rounding: there a distance within rounding counts as 0
         double rounding = term.kind == driftgp::MATERN12 ? 16.0 * std::numeric_limits<double>::epsilon() : 0.0;
         if (D > DIRECT) product<false>(points.n, n, D, u.rows, D, x.turned + t0, ld_x, to, ld_to);
         for (int i = 0; i < points.n; i++) {

@@ -20,7 +20,7 @@ class LastValues : public Node {
     double expected(const double *state, const double *x, int p) const {
         if (!columns.empty()) return x[int(columns[p])];
         double sum = 0.0;
-        for (int i = 0; i < k; i++) sum += state[values + size_t(i) * P + p];  // zeros where there is none yet
+        for (int i = 0; i < k; i++) sum += state[values + size_t(i) * P + p];  // zeros before the first value
         return sum / double(std::max<int64_t>(whole(state, count), 1));
     }
 
@@ -65,7 +65,7 @@ class LastValues : public Node {
         state[errors] = 1.0;
         for (int64_t i = 0; i < rows; i++) learn(state, X + i * D, y + i * P, 1.0, nullptr, memory);
     }
-    // All of the variance is noise, for nothing is said of a latent function.
+    // All of the variance is noise, since there is no latent function.
     void forecast(const double *state, const double *x, double *made, Memory &) const override {
         for (int p = 0; p < P; p++) {
             made[p] = expected(state, x, p);

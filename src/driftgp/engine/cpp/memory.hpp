@@ -28,12 +28,12 @@ class Memory {
     bool sealed = false;
 
   public:
-    // Where nodes leave what the next step of a call can use again, at the places that Layout::keep gave them; all
-    // zeros at first. A null pointer where nothing is to be kept.
+    // Values that the next step of a call can use again, at the places from Layout::keep; all zeros at first. A null
+    // pointer if nothing is kept.
     double *kept = nullptr;
 
-    // Takes everything back. There are `count` numbers to be had in one piece from now on: what needs no more than that
-    // cannot run out of memory half done. `enough` says that it is to need no more.
+    // Frees everything, and provides `count` numbers in one piece, so that a step within that limit cannot run out of
+    // memory halfway. With `enough` a step must stay within it.
     void reset(size_t count, bool enough) {
         block = used = 0, sealed = enough, kept = nullptr;
         if (!blocks.empty() && blocks[0].size() >= count) return;

@@ -1,4 +1,4 @@
-// What every model is in C++: the twin of driftgp/model.py's contract, on records.
+// The base of every model in C++: the twin of driftgp/model.py's contract, on records.
 //
 // A record is an array of eight-byte fields, so states and forecasts are `double *`; whole numbers lie among them as
 // int64_t (`whole`). A node declares its fields in the order in which its Python twin does and keeps their offsets.
@@ -90,7 +90,7 @@ class Node {
     virtual void declare_forecast(Layout &forecast) = 0;
 
     // ---- the contract (see model.py); memory is the caller's, and is taken back to where it was (`Lease`)
-    // Says before `start` that samples will come in these units of the present ones.
+    // Called before `start`: samples will come in these units, relative to the present ones.
     virtual void expect_units(double *, const Units &) const {}
     virtual void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const = 0;
     virtual void forecast(const double *state, const double *x, double *made, Memory &memory) const = 0;
@@ -98,7 +98,7 @@ class Node {
     virtual void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                        Memory &memory) const = 0;
     virtual void rescale(double *state, const Units &units, Memory &memory) const = 0;
-    // Takes all targets so far to have been larger by a step, where the node has units of its own (contract.py).
+    // Moves all past targets by a step, if the node has its own units (contract.py).
     virtual void move_level(double *, const double *) const {}
     virtual void complete(double *state, Memory &memory) const = 0;
     virtual bool rescales() const { return true; }  // whether `rescale` can be done
@@ -108,7 +108,7 @@ class Node {
     size_t voice(int k) const { return size_t(k) * 3 * P; }
     // Standard deviation without what is added or taken away for single rows (contract.py).
     virtual double usual_std(const double *made, int p) const { return std::sqrt(made[P + p]); }
-    // How far the median of a forecast lies from its mean at most (contract.py).
+    // Largest distance of the median of a forecast from its mean (contract.py).
     virtual double median_reach(const double *made, int p) const { return std::sqrt(made[P + p]); }
     virtual bool normal() const { return true; }  // whether its law is a normal distribution
     // Throws std::invalid_argument if counts or cursors of a state are out of range.

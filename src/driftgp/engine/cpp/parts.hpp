@@ -1,6 +1,7 @@
 // A description of a model, taken apart: the twin of driftgp/engine/description.py.
 //
-// Numbers come from outside, so every count is checked against what is there, and every setting against its range.
+// Numbers come from outside, so every count is checked against the length of the description, and every setting against
+// its range.
 
 #pragma once
 

@@ -6,7 +6,7 @@
 
 namespace DRIFTGP_LEVEL {
 
-// The range of each target of late, in a record of its own.
+// The recent range of each target, in its own record.
 class Span {
     static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3,
                             LEAST = 1e-12;  // as in plausible.py
@@ -44,7 +44,7 @@ class Span {
         if (whole(state, count + p)++ == 0) from = to = y;
         from = std::min(y, from + (y - from) / MEMORY), to = std::max(y, to - (to - y) / MEMORY);
     }
-    // One more target, of which a node sees something else: it widens the range by no more than itself would.
+    // One more target, which a node sees in another form. It widens the range at most up to the target itself.
     void widen_within(double *state, int p, double seen, double y) const {
         if (whole(state, count + p) > 0 && std::isfinite(y))
             seen = seen < std::min(state[low + p], y)    ? std::min(state[low + p], y)

@@ -291,7 +291,7 @@ static inline void transpose(int rows, int columns, const double *A, int lda, do
 
 constexpr int PANEL = 24;  // rows of a factor found one by one; what they owe to the rows above is one product
 
-// R with RᵀR = A, over the upper triangle of A; false if there is none.
+// R with RᵀR = A, over the upper triangle of A; false if the factorisation fails.
 static bool factorise(int m, double *A, int ld) {
     for (int i0 = 0; i0 < m; i0 += PANEL) {
         int i1 = std::min(m, i0 + PANEL);

@@ -29,7 +29,7 @@ class RowScale {
         double std = std::sqrt(state[variance + c]);
         return std > ROUNDING * std::fabs(state[mean + c]) ? std : INFINITE;
     }
-    // NaN where there is none.
+    // NaN without one.
     static double value(double z) { return std::isfinite(z) ? bounded_value(z) : std::nan(""); }
     void find_values(const double *state, const double *x, const double *means, const double *variances,
                      double *z) const {

@@ -42,7 +42,7 @@ class Threads {
         try {
             std::thread([this] { serve(); }).detach();
             idle++;
-        } catch (const std::system_error &) {  // no more threads: those who wait do the work
+        } catch (const std::system_error &) {  // no further threads: the waiting ones do the work
         } catch (const std::bad_alloc &) {}
 #if !defined(_WIN32)
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -73,8 +73,8 @@ class Threads {
     explicit Threads(int process) : process(process) {}
 
   public:
-    // Does each of the tasks and returns when all are done; the calling thread does the first, and those that no other
-    // has begun by then. Tasks must not throw.
+    // Does each of the tasks and returns when all are done. The calling thread does the first task, and then all tasks
+    // that no other thread has begun. Tasks must not throw.
     void run(Task *const *tasks, int count) {
         std::unique_lock<std::mutex> lock(mutex);
         for (int i = count - 1; i > 0; i--) tasks[i]->next = waiting, waiting = tasks[i];
@@ -95,7 +95,7 @@ class Threads {
     }
 
     // Those of this process. They are never destroyed: at the end of the process they may be at work. A forked process
-    // has none of its parent's threads, and makes its own.
+    // does not have its parent's threads, and makes its own.
     static Threads &here() {
         static std::atomic<Threads *> current{nullptr};
 #if defined(_WIN32)

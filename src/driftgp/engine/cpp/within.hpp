@@ -1,4 +1,4 @@
-// Inputs no farther out than a model has reason to follow them: the twin of wrappers/within.py.
+// Limits for inputs far outside their earlier range: the twin of wrappers/within.py.
 
 #pragma once
 

@@ -19,7 +19,7 @@ namespace DRIFTGP_LEVEL {
 enum Rule { LEAVE_ONE_OUT, BY_CHOLESKY, BY_DIAGONAL };
 enum StepKind { FRESH, CARRIED, SCALED };
 
-// A matrix has no factor whatever is added to its diagonal: numbers have grown beyond all bounds.
+// A matrix has no factor even with a larger diagonal: its numbers have grown beyond all bounds.
 struct NoFactor {};
 
 // Settings, in the order of description.py.
@@ -386,7 +386,7 @@ class Work {
         *state.n += w, *state.kappa += w * kxx;
     }
 
-    // R from A, with more on its diagonal where it has none; how often that took.
+    // R from A, with a larger diagonal if A has no factor; returns how often the diagonal was raised.
     int factorise_surely(int m, const double *A, double *R) {
         double trace = 0.0;
         for (int i = 0; i < m; i++) trace += A[size_t(i) * ld + i];
