@@ -10,8 +10,10 @@ import numpy as np
 
 from driftgp.base.frames import Column
 from driftgp.predictions import Forecast, Prediction
-from driftgp.stream.runtime import Block, Key, Streams
-from driftgp.stream.series import Series, Waiting
+from driftgp.stream.rows import Waiting
+from driftgp.stream.runtime import Block, Streams
+from driftgp.stream.series import Series
+from driftgp.stream.together import Key
 
 MOST = 1000  # rows of one series that may wait; beyond that the oldest is given up
 

@@ -18,11 +18,12 @@ from driftgp.models import admission
 from driftgp.models.model import Model, State
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.plan import Plan
-from driftgp.stream.runtime import Key, Streams
+from driftgp.stream.runtime import Streams
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Settings, settings
 from driftgp.stream.settings_json import model_of, plain
 from driftgp.stream.stacks import Stack, words_of
+from driftgp.stream.together import Key
 
 VERSION = 3
 _ENVELOPE = Envelope("stream", b"\x89drstrm\n", VERSION)
