@@ -96,7 +96,7 @@ def _full_name(value: Any) -> str:
 def rebuilt(stored: Any) -> Model:
     """The model of a description from JSON; refuses anything else.
 
-    >>> rebuilt(json.loads(json.dumps(described(Within(AGP(inducing=3), margin=0.5))))).margin
+    >>> rebuilt(json.loads(json.dumps(described(wrappers.Within(AGP(inducing=3), margin=0.5))))).margin
     0.5
     """
     _limit(stored)
