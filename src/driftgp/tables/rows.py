@@ -89,8 +89,10 @@ class FileRows:
     def take(self, most: int) -> Taken:
         """The next rows, up to a number; of a live stream, only rows that have come."""
         some = [] if self.more is not None else list(islice(self.source, most))
-        if some and all(not isinstance(row, ValueError) and len(row) == len(self.header) for _, row in some):
-            return Taken([line for line, _ in some], [row for _, row in some])  # type: ignore[misc]
+        lines, cells = zip(*some, strict=True) if some else ((), ())
+        whole = not any(issubclass(kind, ValueError) for kind in set(map(type, cells)))
+        if some and whole and set(map(len, cells)) == {len(self.header)}:
+            return Taken(list(lines), list(cells))
         return self._taken(iter(some), most)
 
     def _taken(self, rest: Iterator[Item], most: int) -> Taken:
