@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.defaults.bars import LIGHTGBM, Kept, kept
+from benchmarks.defaults.kept import LIGHTGBM, Kept, kept
 from benchmarks.defaults.streams import TEN
 from benchmarks.defaults.tables import NOTHING, between
 from benchmarks.report import table
