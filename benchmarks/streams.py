@@ -25,7 +25,6 @@ LARGE = Size(100, 1000, 24)
 LARGEST = Size(200, 2000, 24)
 GRID = (TOY, LOAD, MIDDLE, LARGE, LARGEST)
 DEFAULTS = (Size(20, 100, 1), Size(20, 400, 8), Size(20, 400, 24))  # what `recommended` takes for 1, 8 and 24 inputs
-MODELS = (1, 100, 1000, 10_000)
 
 
 def steps(size: Size, seconds: float) -> int:

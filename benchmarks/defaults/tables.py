@@ -11,7 +11,7 @@ from benchmarks.defaults.cases import SOKNL
 from benchmarks.defaults.cost import INPUTS, KEY
 from benchmarks.defaults.kept import BASELINE, LIGHTGBM, OURS, Kept, kept, mean_rank, names_of
 from benchmarks.defaults.streams import TEN
-from benchmarks.report import number, table
+from benchmarks.measured import number, table
 
 BEGIN, END = "<!-- figures: python -m benchmarks.defaults -->", "<!-- end of figures -->"
 SUMMARY_BEGIN, SUMMARY_END = "<!-- summary: python -m benchmarks.defaults --tables -->", "<!-- end of summary -->"
