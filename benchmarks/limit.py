@@ -83,16 +83,16 @@ def compiler() -> str | None:
     return next((found for name in ("c++", "g++", "clang++") if (found := shutil.which(name))), None)
 
 
-def compile_program(folder: Path, flags: tuple[str, ...] = FLAGS) -> Path:
-    """Compile limit.cpp for this machine, unless that was done before."""
-    program = folder / "limit"
-    if program.exists() and program.stat().st_mtime > SOURCE.stat().st_mtime:
+def compile_program(folder: Path, flags: tuple[str, ...] = FLAGS, source: Path = SOURCE) -> Path:
+    """Compile limit.cpp, or another source, for this machine, unless that was done before."""
+    program = folder / source.stem
+    if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
         return program
     found = compiler()
     if found is None:
         raise ValueError("no C++ compiler: put c++, g++ or clang++ on the PATH")
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([found, *flags, "-o", str(program), str(SOURCE), "-ldl"], check=True)
+    subprocess.run([found, *flags, "-o", str(program), str(source), "-ldl"], check=True)
     return program
 
 

@@ -1,18 +1,22 @@
 """The members of the default beside their limits: `python -m benchmarks.members`.
 
-A limit is what the arithmetic of a row takes at the rate of this machine's matrix products, or what the memory that the
-row has to read and write takes at the rate of a long inner product, whichever is more; and, for the fits and replays
-that occur, their arithmetic. An exponential counts as ten products. Rates and members are measured in turn in one
-process, in CPU time.
+A limit is what the arithmetic of a row takes at the most that a core of this machine can do (`peak.cpp`), or what the
+memory that the row has to read and write takes at the rate of a long inner product, whichever is more; and, for the
+fits and replays that occur, their arithmetic. An exponential counts as ten products. Rates and members are measured in
+turn, in CPU time.
 """
 
+import subprocess
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.limit import compile_program
+from benchmarks.process import CACHE
 from benchmarks.streams import load_like
 from benchmarks.timing import ratio, spread, timed
 from driftgp import AGP, Online, prequential
@@ -46,12 +50,12 @@ class Rates(NamedTuple):
         return max(work.products / self.products, work.bytes / self.bytes) + work.beside / self.products
 
 
-def rates() -> Rates:
-    """Of a matrix product, and of an inner product of two vectors of 2 MB in all."""
-    A, x, y = np.ones((256, 256)), np.ones(1 << 17), np.ones(1 << 17)
-    product = timed(30, lambda: [A @ A for _ in range(30)])
+def rates(peak: Path) -> Rates:
+    """Of sums in registers by `peak.cpp`, and of an inner product of two vectors of 2 MB in all."""
+    done = subprocess.run([peak], capture_output=True, text=True, check=True)
+    x, y = np.ones(1 << 17), np.ones(1 << 17)
     inner = timed(200, lambda: [x @ y for _ in range(200)])
-    return Rates(256.0**3 / product, 2.0 * x.nbytes / inner)
+    return Rates(float(done.stdout.split()[0]), 2.0 * x.nbytes / inner)
 
 
 def agp_work(M: int, T: int, D: int, every: int) -> Work:
@@ -98,6 +102,7 @@ def counted(model: Anchored, data: Stream) -> tuple[Counter[int], float]:
 
 def main() -> None:
     """Print the table."""
+    peak = compile_program(CACHE, source=Path(__file__).with_name("peak.cpp"))
     print("| member | D | limit, µs | measured, µs | ratio |\n| --- | ---: | ---: | ---: | ---: |")
     for D in INPUTS:
         data = load_like(WARMUP, ROWS, D)
@@ -117,7 +122,7 @@ def main() -> None:
             X, y = data.X[WARMUP:], data.y[WARMUP:]
             limits, measured = [], []
             for _ in range(ROUNDS):
-                limits.append(rates().limit(work))
+                limits.append(rates(peak).limit(work))
                 measured.append(timed(ROWS, partial(prequential, model, state, X, y)))
             over = ratio(measured, limits)
             print(
