@@ -58,7 +58,7 @@ def fresh(rounds: int, inputs: list[int]) -> list[Row]:
 
 
 def printed(program: str) -> list[float]:
-    """The numbers that a program prints in a process of its own."""
+    """The numbers that a program prints in a fresh process."""
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
     return [float(line) for line in done.stdout.split()]

@@ -79,7 +79,7 @@ class Answer(NamedTuple):
 
 
 def compiler() -> str | None:
-    """A C++ compiler, if there is one."""
+    """A C++ compiler, or None."""
     return next((found for name in ("c++", "g++", "clang++") if (found := shutil.which(name))), None)
 
 
@@ -105,7 +105,7 @@ def openblas() -> tuple[str, ...]:
 
 
 def run(program: Path, kind: Kind, problem: Problem, repeats: int, by_blas: bool) -> Answer:
-    """Follow the problem's samples so many times over."""
+    """Follow the problem's samples this number of times."""
     out = _call(program, kind, problem, repeats, by_blas)
     seconds, head, rest = np.split(out, [repeats, repeats + HEAD])
     point, mean, variance = np.split(rest, np.cumsum([problem.D, problem.N]))

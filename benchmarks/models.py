@@ -96,7 +96,7 @@ def by_calls(models: Sequence[Model], states: Sequence[State], stream: Stream, l
 
 
 def rows_of(measured: dict[tuple[str, str], list[float]], size: Size, **notes: Any) -> list[Row]:
-    """Rows of what was measured at one size."""
+    """Rows of the measurements at one size."""
     return [
         {"name": name, "how": how, "M": size.M, "T": size.T, "D": size.D, "microseconds": values} | notes
         for (name, how), values in measured.items()

@@ -156,7 +156,8 @@ def scaling(size: list[int], along: str, rounds: int, seconds: float) -> list[Ro
 
 
 def length(size: list[int], name: str, samples: int) -> list[Row]:
-    """The first and the last tenth of a long stream, piece by piece in turn: is a step as quick after so many samples?
+    """The first and the last tenth of a long stream, piece by piece in turn: is a step at the end as quick as at the
+    beginning?
 
     What slows the machine for a while slows both, so that their ratio stays.
     """
@@ -183,5 +184,5 @@ def length(size: list[int], name: str, samples: int) -> list[Row]:
 
 
 def _smooth(values: list[float], most: int = 40) -> list[float]:
-    """At most so many medians of neighbouring pieces."""
+    """Medians of neighbouring pieces, up to a number."""
     return [float(np.median(part)) for part in np.array_split(np.array(values), min(most, len(values)))]

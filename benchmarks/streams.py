@@ -55,7 +55,7 @@ def toy(warmup: int, samples: int, seed: int = 0) -> Stream:
 
 
 def load_like(warmup: int, samples: int, inputs: int, seed: int = 0) -> Stream:
-    """Inputs that swing slowly, each with a period of its own, as the hours of a load do; a target that drifts."""
+    """Inputs that swing slowly with different periods, like the hours of a load; a target that drifts."""
     rng = np.random.default_rng(seed)
     total = warmup + samples
     t = np.arange(total)
@@ -77,7 +77,7 @@ def still(size: Size, samples: int, seed: int = 0) -> Stream:
 
 
 def moving(size: Size, samples: int, seed: int = 0) -> Stream:
-    """Inputs each in a place of its own, far from all others, so that fast-AGP exchanges a point at every sample."""
+    """Inputs far from each other, so that fast-AGP exchanges a point at every sample."""
     rng = np.random.default_rng(seed)
     total = size.T + samples
     X = rng.normal(0.0, 1.0, (total, size.D)) + 10.0 * np.arange(total)[:, None]

@@ -59,7 +59,7 @@ def support(y: Any) -> Support:
 
     Both bounds, 0 and 1 or 0 and 100, are taken if no value lies outside and either end occurs at least twice. If a
     value lies at a bound, the slack is half the smallest difference between two values, and at most half a standard
-    deviation: a value rounded to the bound may have been beyond it.
+    deviation. The reason: a value rounded to the bound may have been beyond it.
 
     >>> rng = np.random.default_rng(0)
     >>> support(rng.poisson(2.0, 200))

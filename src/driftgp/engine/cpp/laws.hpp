@@ -67,8 +67,8 @@ static inline double lower_score(double log_p) {
 
 // ---- a mixture of normal distributions -----------------------------------------------------------------------------
 
-// K of them with weights that sum to 1, for one output of a bank's forecast: member k has its mean at means[at[k]] and
-// its variance so many numbers after it.
+// K of them with weights that sum to 1, for one output of a bank's forecast. Member k has its mean at means[at[k]], and
+// its variance a fixed number of places after it.
 class Mixture {
     static constexpr int MOST_TURNS = 400;
     static constexpr double FARTHEST = 35.0;   // beyond this score a tail is computed by its logarithm
