@@ -406,7 +406,7 @@ def _facts(stored: dict[str, Any]) -> Facts:
         leaks=tuple(map(str, stored["leaks"])),
         keys=tuple(map(str, stored["keys"])),
         sorted=_count(stored["sorted"]),
-        live=stored["live"] is True,
+        live=stored.get("live") is True,
     )
 
 
