@@ -215,7 +215,8 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
         levels = learned["calibration"].items()
         factors = ", ".join(f"{factor:.2f} ({level.replace(' %', '%')})" for level, factor in levels)
         page.add("What it has learned", ("Intervals", f"the model's own widths, times {factors}"))
-    wild = {name: count for name, count in about.get("limited", {}).items() if count}
+    # waves of the calendar are limited in the first rows only, before their whole range is known
+    wild = {name: count for name, count in about.get("limited", {}).items() if count and _shown(name) == name}
     if wild:
         page.add(
             "What to look at",
