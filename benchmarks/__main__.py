@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print every figure with its target, keep the JSON, write the page."""
+"""`python -m benchmarks`: measure, keep the JSON, write docs/benchmarks.md. The machine should be quiet."""
 
 import argparse
 import json
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
-from benchmarks.figures import figures
 from benchmarks.machine import describe
 from benchmarks.plan import PARTS, plan
 from benchmarks.process import CACHE, Row
@@ -19,14 +18,15 @@ from driftgp.base.files import write_atomically
 
 Keep = Callable[[list[Row]], None]
 RESULTS = Path("benchmarks/results.json")
-SIZED = ("default", "grid", "engines", "outside", "rivals")  # groups that --size picks from
+BUSY = 0.3  # load per core from which times by the wall clock say little
+SIZED = ("grid", "engines", "outside", "rivals")  # groups that --size picks from
 NAMES = [*PARTS, *dict.fromkeys(group for groups in PARTS.values() for group in groups if group not in PARTS)]
 
 
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="what the figures need, in about five minutes")
+    parser.add_argument("--quick", action="store_true", help="less of everything, in about five minutes")
     parser.add_argument("--parts", nargs="+", choices=NAMES, metavar="PART", help=", ".join(NAMES))
     parser.add_argument(
         "--size", type=int, nargs=3, metavar=("M", "T", "D"), help="this size alone, where there are several"
@@ -41,6 +41,9 @@ def main() -> None:
     again = chosen.from_json or (chosen.update and path.exists())
     before = json.loads(path.read_text(encoding="utf-8")) if again else {}
     old = before.get("rows", [])
+    busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    if busy > BUSY and not chosen.from_json:
+        print(f"the machine is busy (load {busy:.1f} per core): measure again when it is quiet", file=sys.stderr)
     command = f"{' '.join(['python -m benchmarks', *sys.argv[1:]])} (load {os.getloadavg()[0]:.1f})"
     made = before.get("made", []) if chosen.from_json else [*before.get("made", []), command]
     if not chosen.from_json:
@@ -48,11 +51,7 @@ def main() -> None:
     kept = json.loads(path.read_text(encoding="utf-8"))
     if not partial:
         report.write(kept, chosen.page)
-    print()
-    for figure in figures(kept["rows"]):
-        if figure.value == figure.value or not (chosen.parts or chosen.size):
-            print(figure.line())
-    print(f"\n{len(kept['rows'])} rows in {path}", file=sys.stderr)
+    print(f"{len(kept['rows'])} rows in {path}", file=sys.stderr)
 
 
 def _groups(parts: list[str] | None) -> set[str] | None:

@@ -63,7 +63,7 @@ def scores() -> None:
 
 
 def _delay(rng: np.random.Generator, change: Change) -> float:
-    """Rows from a change to the first alarm, infinite if there is none within 200."""
+    """Rows from a change to the first alarm; infinite without an alarm within 200 rows."""
     z, X = rng.normal(size=BEFORE + AFTER), rng.normal(size=(BEFORE + AFTER, 2))
     z[BEFORE:], X[BEFORE:] = change(z[BEFORE:], X[BEFORE:])
     watch = Alarms(NAMES)

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -18,11 +19,12 @@ from benchmarks.timing import Run, in_turn, timed
 from driftgp import Online, prequential
 from driftgp.base.checks import real
 from driftgp.data import Stream
+from driftgp.defaults import Effort
 from driftgp.models.model import checked_inputs, checked_rows
 from driftgp.predictions import Forecast
 from driftgp.stream.begin import FIRST
 
-WARMUP = 400  # rows that the default model of 0.1 starts from
+WARMUP = 400  # rows that the default model starts from
 BATCH = 1000  # rows of one partial_fit
 LAGS = 24
 COMMAND = "from driftgp.cli import main; main()"
@@ -30,21 +32,17 @@ COMMAND = "from driftgp.cli import main; main()"
 # ---- Online and prequential ------------------------------------------------------------------------------------------
 
 
-def default(size: list[int], rounds: int, rows: int) -> list[Row]:
-    """The default model, and the three AGPs that it is made of in the same units, by calls and as a stream."""
-    chosen = Size(*size)
-    stream = streams.stream(chosen, rows, warmup=WARMUP)
-    inside = models.standardised(stream)
-    whole, bare = models.default(chosen), models.members(chosen)
-    start, starts = warm(whole, stream), [warm(member, inside) for member in bare]
-    runs: dict[tuple[str, str], Run] = {
-        ("default", "calls"): by_calls([whole], [start], stream),
-        ("three AGPs", "calls"): by_calls(bare, starts, inside),
-        ("default", "calls with an interval"): by_calls([whole], [start], stream, level=0.95),
-        ("default", "prequential"): in_stream([whole], [start], stream),
-        ("three AGPs", "prequential"): in_stream(bare, starts, inside),
-    }
-    return rows_of(in_turn(runs, rounds), chosen)
+def default(inputs: int, rounds: int, rows: int) -> list[Row]:
+    """The default model at each effort: single calls, single calls with an interval, and one call for all rows."""
+    stream = streams.load_like(WARMUP, rows, inputs)
+    runs: dict[tuple[str, str], Run] = {}
+    for effort in get_args(Effort):
+        model = models.default(stream, effort)
+        state = warm(model, stream)
+        runs[effort, "calls"] = by_calls([model], [state], stream)
+        runs[effort, "calls with an interval"] = by_calls([model], [state], stream, level=0.95)
+        runs[effort, "prequential"] = in_stream([model], [state], stream)
+    return [row | {"M": None, "T": None} for row in rows_of(in_turn(runs, rounds), Size(0, 0, inputs))]
 
 
 def call(size: list[int], rounds: int, rows: int) -> list[Row]:

@@ -10,11 +10,13 @@ import numpy as np
 from benchmarks import models, streams
 from benchmarks.models import Clock, after, in_stream, rows_of, warm
 from benchmarks.process import Row, peak_bytes
-from benchmarks.streams import Size, steps
+from benchmarks.streams import Size
 from benchmarks.timing import Run, in_turn, timed
 from driftgp import Fleet
+from driftgp.defaults import Effort
 
-SINGLE = 0.05  # seconds that one model's stream takes
+WARMUP, ALONE = 400, 1000  # rows of the stream that all keys follow
+MOST_IN_BLOCKS = 1000  # keys that get fifty rows in a call too
 
 
 @contextmanager
@@ -31,36 +33,33 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def fleet(name: str, size: list[int], keys: int, rounds: int, calls: int) -> list[Row]:
-    """Each call brings a row for every key (or eight, or one for a tenth of them), beside the stream of a single model.
+def fleet(effort: Effort, inputs: int, keys: int, rounds: int, calls: int) -> list[Row]:
+    """Each call brings a row for every key (or fifty, or one for a tenth of them), beside the stream of a single model.
 
     What uses all cores is measured by the clock on the wall, and so is what it is compared with; the rest is CPU.
     """
-    chosen = Size(*size)
-    model = models.named(name, chosen)
-    alone = streams.stream(chosen, steps(chosen, SINGLE))
+    alone = streams.load_like(WARMUP, ALONE, inputs)
+    model = models.default(alone, effort)
     state = warm(model, alone)
     together = Fleet(model)
     together.warm(alone.X[: alone.warmup], alone.y[: alone.warmup])
-    source = after(streams.stream(chosen, 16 * (rounds + 2) * calls))
-    everyone, few = (
-        Follower(together, source, np.arange(keys)),
-        Follower(together, source, np.arange(max(keys // 8, 1))),
-    )
+    source = after(alone)
+    everyone = Follower(together, source, np.arange(keys))
     some = Follower(together, source, np.random.default_rng(0).choice(keys, max(keys // 10, 1), replace=False))
     wall = time.perf_counter
     runs: dict[tuple[str, str], Run] = {
-        (name, "all cores"): lambda: everyone.follow(calls, clock=wall),
-        (name, "one core"): on_one_core(lambda: everyone.follow(calls, clock=wall)),
-        (name, "one model"): in_stream([model], [state], alone, wall),
-        (name, "one core, CPU"): on_one_core(lambda: everyone.follow(calls)),
-        (name, "one model, CPU"): in_stream([model], [state], alone),
-        (name, "eight rows per key, CPU"): on_one_core(lambda: few.follow(calls, each=8)),
-        (name, "a tenth of the keys, CPU"): on_one_core(lambda: some.follow(calls)),
+        (effort, "one model"): in_stream([model], [state], alone, wall),
+        (effort, "all cores"): lambda: everyone.follow(calls, clock=wall),
+        (effort, "one model, CPU"): in_stream([model], [state], alone),
+        (effort, "one core, CPU"): on_one_core(lambda: everyone.follow(calls)),
+        (effort, "a tenth of the keys, CPU"): on_one_core(lambda: some.follow(calls)),
     }
+    if keys <= MOST_IN_BLOCKS:
+        runs[effort, "fifty rows, all cores"] = lambda: everyone.follow(1, each=50, clock=wall)
+        runs[effort, "fifty rows, one core"] = on_one_core(lambda: everyone.follow(1, each=50, clock=wall))
     found = in_turn(runs, rounds)
-    measured = rows_of(found, chosen, models=keys, bytes=int(state.record.nbytes), peak=peak_bytes())
-    return measured + [row | {"models": keys} for row in _bytes(name, chosen, together, rounds)]
+    notes = {"models": keys, "bytes": int(state.record.nbytes), "peak": peak_bytes()}
+    return [row | {"M": None, "T": None} | notes for row in rows_of(found, Size(0, 0, inputs))]
 
 
 class Follower:
@@ -97,27 +96,15 @@ def on_one_core(run: Run) -> Run:
     return alone
 
 
-def _bytes(name: str, size: Size, together: Fleet, rounds: int) -> list[Row]:
-    """CPU per key of making bytes of a fleet, and of a fleet from bytes."""
-    data = together.to_bytes()
-    runs: dict[tuple[str, str], Run] = {
-        (name, "to bytes"): lambda: timed(len(together), together.to_bytes),
-        (name, "from bytes"): lambda: timed(len(together), lambda: Fleet.from_bytes(data)),
-    }
-    return rows_of(in_turn(runs, min(rounds, 3)), size, stored=len(data) / len(together))
-
-
-def stored(size: list[int], keys: int) -> list[Row]:
-    """Bytes per key of a fleet of the default model, after its windows have been filled twice."""
-    chosen = Size(*size)
-    stream = streams.stream(chosen, 2 * chosen.T)
+def stored(effort: Effort, inputs: int, keys: int) -> list[Row]:
+    """Bytes per key of a fleet of the default model, in memory and as bytes, after a thousand rows each."""
+    stream = streams.load_like(WARMUP, ALONE, inputs)
     X, y = after(stream)
-    together = Fleet(models.default(chosen))
+    together = Fleet(models.default(stream, effort))
     together.warm(stream.X[: stream.warmup], stream.y[: stream.warmup])
     listed = np.repeat(np.arange(keys), len(y))
     noise = np.random.default_rng(0).normal(0.0, 0.01, (keys, *X.shape))
-    together.update(listed, (X + noise).reshape(-1, chosen.D), np.tile(y, keys))
+    together.update(listed, (X + noise).reshape(-1, inputs), np.tile(y, keys))
     size_of = len(together.to_bytes()) / keys
     whole = together.state(0).record.nbytes
-    row = {"name": "default", "how": "to_bytes", "M": chosen.M, "T": chosen.T, "D": chosen.D}
-    return [row | {"stored": size_of, "bytes": int(whole)}]
+    return [{"name": effort, "how": "to_bytes", "D": inputs, "stored": size_of, "bytes": int(whole)}]

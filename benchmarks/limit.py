@@ -79,20 +79,20 @@ class Answer(NamedTuple):
 
 
 def compiler() -> str | None:
-    """A C++ compiler, if there is one."""
+    """A C++ compiler, or None."""
     return next((found for name in ("c++", "g++", "clang++") if (found := shutil.which(name))), None)
 
 
-def compile_program(folder: Path, flags: tuple[str, ...] = FLAGS) -> Path:
-    """Compile limit.cpp for this machine, unless that was done before."""
-    program = folder / "limit"
-    if program.exists() and program.stat().st_mtime > SOURCE.stat().st_mtime:
+def compile_program(folder: Path, flags: tuple[str, ...] = FLAGS, source: Path = SOURCE) -> Path:
+    """Compile limit.cpp, or another source, for this machine, unless that was done before."""
+    program = folder / source.stem
+    if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
         return program
     found = compiler()
     if found is None:
         raise ValueError("no C++ compiler: put c++, g++ or clang++ on the PATH")
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([found, *flags, "-o", str(program), str(SOURCE), "-ldl"], check=True)
+    subprocess.run([found, *flags, "-o", str(program), str(source), "-ldl"], check=True)
     return program
 
 
@@ -105,7 +105,7 @@ def openblas() -> tuple[str, ...]:
 
 
 def run(program: Path, kind: Kind, problem: Problem, repeats: int, by_blas: bool) -> Answer:
-    """Follow the problem's samples so many times over."""
+    """Follow the problem's samples this number of times."""
     out = _call(program, kind, problem, repeats, by_blas)
     seconds, head, rest = np.split(out, [repeats, repeats + HEAD])
     point, mean, variance = np.split(rest, np.cumsum([problem.D, problem.N]))

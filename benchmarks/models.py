@@ -11,9 +11,8 @@ from benchmarks.streams import Size
 from benchmarks.timing import Run, timed
 from driftgp import AGP, Online, prequential
 from driftgp.data import Stream
-from driftgp.defaults import LEARNING, SHARES, kernel
+from driftgp.defaults import Effort, recommended
 from driftgp.models.model import Model, State
-from driftgp.wrappers import Bank, Calibrated, Standardize, Within
 
 HYBRID = 10  # samples from one gradient step of the hybrid to the next, as the paper suggests
 EVERY = {"AGP": 1, "hybrid": HYBRID, "fast-AGP": 0}
@@ -27,20 +26,9 @@ def agp(name: str, size: Size, **options: Any) -> AGP:
     return AGP(inducing=size.M, window=size.T, learn_every=EVERY[name], **options)
 
 
-def members(size: Size) -> list[AGP]:
-    """The three AGPs of the default model."""
-    rates = (1.0 - 1.0 / (size.T * share) for share in SHARES)
-    return [AGP(kernel(size.D), inducing=size.M, window=size.T, forgetting=rate, **LEARNING) for rate in rates]
-
-
-def default(size: Size) -> Calibrated:
-    """The default model of version 0.1: the bars were set for it."""
-    return Calibrated(Standardize(Within(Bank(members(size)))))
-
-
-def named(name: str, size: Size) -> Model:
-    """One of the models above."""
-    return default(size) if name == "default" else agp(name, size)
+def default(stream: Stream, effort: Effort = "medium") -> Model:
+    """The default model that the warm-up of a stream chooses."""
+    return recommended(stream.X[: stream.warmup], stream.y[: stream.warmup], effort=effort)
 
 
 # ---- streams ---------------------------------------------------------------------------------------------------------
@@ -108,7 +96,7 @@ def by_calls(models: Sequence[Model], states: Sequence[State], stream: Stream, l
 
 
 def rows_of(measured: dict[tuple[str, str], list[float]], size: Size, **notes: Any) -> list[Row]:
-    """Rows of what was measured at one size."""
+    """Rows of the measurements at one size."""
     return [
         {"name": name, "how": how, "M": size.M, "T": size.T, "D": size.D, "microseconds": values} | notes
         for (name, how), values in measured.items()

@@ -24,7 +24,7 @@ SAMPLES = 401  # those of the toy after its warm-up
 
 
 def outside(name: str, size: list[int], rounds: int, seconds: float) -> list[Row]:
-    """Follow a stream (another seed each round) for at most so many seconds a round."""
+    """Follow a stream (another seed each round) for at most this number of seconds per round."""
     chosen = Size(*size)
     microseconds, errors, seen = [], [], 0
     for seed in range(rounds):

@@ -108,7 +108,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
 
 
 class Bikes:
-    """The rows of the tutorial, and what the default model said of them."""
+    """The rows of the tutorial, and the default model's predictions."""
 
     def __init__(self) -> None:
         bikes = load_bikes()
@@ -205,7 +205,7 @@ def errors(bikes: Bikes) -> Figure:
 
 
 def honest(bikes: Bikes) -> Figure:
-    """Draw coverage by hour of the day and by tenth of the forecasts, with the band of what chance makes of 95 %."""
+    """Draw coverage by hour of the day and by tenth of the forecasts, with the band of chance around 95 %."""
     scores = bikes.prediction.scores()
     figure = Figure(figsize=(9.0, 3.2), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True, width_ratios=(24, 12))

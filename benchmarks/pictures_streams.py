@@ -39,7 +39,7 @@ def draw(data: Path, save: Callable[[Figure, str], object]) -> None:
 
 
 class Zones:
-    """Two years of eight zones, and what a fleet said of them."""
+    """Two years of eight zones, and the predictions of a fleet."""
 
     def __init__(self, data: Path) -> None:
         wide = pd.read_csv(data / "isone_zonal_hourly_wide_2011_2023.csv.gz")
@@ -137,7 +137,7 @@ FAULT, WEEK = "2004-06-14", "2004-06-20"  # when a sensor is made to read too hi
 
 
 class Gas:
-    """A year of five sensors beside a reference, and what the default model said of them."""
+    """A year of five sensors beside a reference, and the default model's predictions."""
 
     def __init__(self, data: Path) -> None:
         path = data / "streams" / "air_quality_hourly.csv.gz"
@@ -263,7 +263,7 @@ class Gas:
 
 
 def _band(axes: Axes, some: pd.DataFrame, targets: pd.Series[Any], mean: str, target: str) -> None:
-    """Forecasts with their intervals, and what came."""
+    """Forecasts with their intervals, and the targets."""
     axes.fill_between(some.index, some["low"], some["high"], color=SKY, alpha=0.45, linewidth=0, label="95 % interval")
     axes.plot(some.index, some["mean"], color=BLUE, label=mean)
     axes.plot(some.index, targets, ".", color=BLACK, markersize=4, label=target)

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from benchmarks.figures import EXACT, GPYTORCH, NUMPY, STORED
 from benchmarks.outside import CONTENDERS
 from benchmarks.process import Row, measure
-from benchmarks.streams import DEFAULTS, GRID, LARGE, LARGEST, LOAD, MIDDLE, MODELS, TOY, Size
+from benchmarks.streams import GRID, LARGE, LARGEST, LOAD, MIDDLE, TOY, Size
 
 Part = tuple[str, str, Callable[[], Sequence[Row]]]  # group, what is measured, and how
 
@@ -19,6 +18,12 @@ PARTS = {
     "fresh": ("fresh",),
     "others": ("outside", "rivals", "accuracy"),
 }
+INPUTS = (1, 8, 24)
+KEYS = (10, 100, 1000, 10_000)
+MOST_KEYS = 100_000  # at low effort, in a whole run
+EXACT = Size(50, 1000, 8)  # where AGP is held against the exact window
+ENGINES = (TOY, Size(20, 400, 24))  # where the two engines are
+GPYTORCH = "GPyTorch exact, 1 step"
 RIVALS = ("AGP", "exact window", "OSGP", "WISKI", "KRLS-T", "w-VSGP", "AGP-VSI")
 SCALING = {
     "M": [Size(M, 500, 8) for M in (10, 20, 50, 100, 200)],
@@ -33,23 +38,19 @@ def plan(quick: bool) -> Iterator[Part]:
     yield from _steps(quick)
     yield from _growth(quick)
     yield from _fleets(quick)
-    yield (
-        "fresh",
-        "imports and the first prediction",
-        _part("fresh", rounds=5 if quick else 15, sizes=[DEFAULTS[0], DEFAULTS[2]]),
-    )
+    inputs = [INPUTS[0], INPUTS[-1]]
+    yield "fresh", "imports and the first prediction", _part("fresh", rounds=3 if quick else 15, inputs=inputs)
     yield from _others(quick)
 
 
 def _entry_points(quick: bool) -> Iterator[Part]:
-    rounds = 9 if quick else 25
-    for size in DEFAULTS:
-        yield "default", f"({size})", _part("default", size=size, rounds=rounds, rows=150 if quick else 300)
-    for size in DEFAULTS:
-        names = ["river", "scikit-learn"]
-        arguments = {"inputs": size.D, "rounds": 5 if quick else 11, "rows": 300}
-        for name in names:
-            yield "adapters", f"{name}, D = {size.D}", _part("adapters", names=[name], **arguments)
+    rounds = 5 if quick else 15
+    for inputs in INPUTS:
+        yield "default", f"D = {inputs}", _part("default", inputs=inputs, rounds=rounds, rows=500 if quick else 2000)
+    for inputs in INPUTS:
+        for name in ("river", "scikit-learn"):
+            arguments = {"inputs": inputs, "rounds": 3 if quick else 11, "rows": 300}
+            yield "adapters", f"{name}, D = {inputs}", _part("adapters", names=[name], **arguments)
     rows = 10_000 if quick else 100_000
     yield "command", f"driftgp run, {rows} rows", _part("command", rows=rows, rounds=3 if quick else 1)
     yield "call", f"({TOY})", _part("call", size=TOY, rounds=rounds, rows=500)
@@ -63,31 +64,32 @@ def _steps(quick: bool) -> Iterator[Part]:
         yield "grid", f"({size})", _part("grid", size=size, rounds=rounds, seconds=seconds, names=names, calls=calls)
     rounds = 5 if quick else 11
     yield "exchange", f"({LARGE})", _part("exchange", size=LARGE, rounds=rounds, samples=200)
-    for size in NUMPY:
+    for size in ENGINES:
         yield "engines", f"({size})", _part("engines", size=size, rounds=rounds, samples=100)
     yield "repairs", f"({TOY})", _part("repairs", size=TOY, rounds=rounds)
 
 
 def _growth(quick: bool) -> Iterator[Part]:
     long = 100_000 if quick else 1_000_000
-    models = (
-        {"AGP": (TOY, long)} if quick else {"AGP": (TOY, long), "fast-AGP": (TOY, long), "default": (DEFAULTS[0], long)}
-    )
+    models: dict[str, tuple[Size, int]] = {"AGP": (TOY, long), "medium": (Size(0, 0, 8), long // 10)}
+    if not quick:
+        models["fast-AGP"] = (TOY, long)
     for name, (size, samples) in models.items():
-        yield "length", f"{name}, {samples} samples", _part("length", size=size, name=name, samples=samples)
+        yield "length", f"{name}, {samples} rows", _part("length", size=size, name=name, samples=samples)
     for along, sizes in ({"T": [SCALING["T"][0], SCALING["T"][-1]]} if quick else SCALING).items():
         for size in sizes:
             yield "scaling", f"{along}: ({size})", _part("scaling", size=size, along=along, rounds=5, seconds=0.05)
 
 
 def _fleets(quick: bool) -> Iterator[Part]:
-    sizes = {"default": DEFAULTS[0], "AGP": LOAD, "fast-AGP": LOAD}
-    for name in ("default", "AGP") if quick else sizes:
-        for keys in (1000,) if quick else MODELS if name != "default" else MODELS[:-1]:
-            arguments = {"size": sizes[name], "keys": keys, "rounds": 5 if quick else 9, "calls": max(1, 2000 // keys)}
-            yield "fleet", f"{keys} × {name}", _part("fleet", name=name, **arguments)
-    for size in STORED:
-        yield "stored", f"({size})", _part("stored", size=size, keys=20)
+    inputs = 8
+    sizes = [("low", keys) for keys in (KEYS[:3] if quick else (*KEYS, MOST_KEYS))]
+    for effort, keys in [*sizes, ("medium", 100)]:
+        arguments = {"inputs": inputs, "keys": keys, "rounds": 3 if quick else 7, "calls": max(1, 2000 // keys)}
+        yield "fleet", f"{keys} × {effort} effort", _part("fleet", effort=effort, **arguments)
+    for effort in ("low", "medium", "high"):
+        for D in INPUTS:
+            yield "stored", f"{effort}, D = {D}", _part("stored", effort=effort, inputs=D, keys=5)
 
 
 def _others(quick: bool) -> Iterator[Part]:

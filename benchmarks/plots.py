@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import along, best, power, times
+from benchmarks.measured import along, best, power, times
 from benchmarks.process import Row
 from benchmarks.streams import GRID
 from benchmarks.timing import spread
 
-COLOURS = {"AGP": "C0", "fast-AGP": "C1", "limit": "C2", "step": "C3", "default": "C4"}
+COLOURS = {"AGP": "C0", "fast-AGP": "C1", "limit": "C2", "step": "C3", "low": "C4", "medium": "C5"}
 WAYS = (("AGP", "prequential"), ("AGP", "calls"), ("fast-AGP", "prequential"), ("fast-AGP", "calls"))
 FIXED = {"M": "T = 500, D = 8", "T": "M = 20, D = 8", "D": "M = 20, T = 100"}
 
@@ -52,15 +52,15 @@ def label(axis: Any, across: str, up: str) -> None:
 
 def models(axis: Any, rows: Sequence[Row]) -> None:
     """Time per row against the number of models."""
-    for name in ("AGP", "fast-AGP", "default"):
+    for name in ("low", "medium"):
         there = [
             (row["models"], spread(row["microseconds"]).median)
             for row in rows
-            if row.get("group") == "fleet" and row.get("name") == name and row.get("how") == "all cores"
+            if row.get("group") == "fleet" and row.get("name") == name and row.get("how") == "one core, CPU"
         ]
         if there:
-            axis.loglog(*zip(*sorted(there), strict=True), "o-", color=COLOURS[name], label=name)
-    label(axis, "number of models   (M = 20, T = 90, D = 24; default: M = 20, T = 100, D = 1)", "µs per row")
+            axis.loglog(*zip(*sorted(there), strict=True), "o-", color=COLOURS[name], label=f"{name} effort")
+    label(axis, "keys of a fleet   (D = 8)", "µs of CPU per row")
 
 
 def grid(axis: Any, rows: Sequence[Row]) -> None:

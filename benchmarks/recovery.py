@@ -69,7 +69,7 @@ STREAMS = {"smooth": smooth, "linear": linear, "daily": daily, "daily, lagged": 
 
 
 def jump(size: float) -> Callable[[Rows], Rows]:
-    """The level moves by so many standard deviations."""
+    """The level moves by a number of standard deviations."""
     return lambda given: given._replace(y=given.y + size * given.y[:BEFORE].std() * _after())
 
 
@@ -92,7 +92,7 @@ def inputs_times(factor: float) -> Callable[[Rows], Rows]:
 
 
 def off(times: int) -> Callable[[Rows], Rows]:
-    """The machine goes off for 50 rows, and on again, so many times; errors are compared from the last return on."""
+    """The machine goes off for 50 rows and on again, several times; errors are compared from the last return on."""
 
     def change(given: Rows) -> Rows:
         since = np.arange(BEFORE + AFTER) - BEFORE

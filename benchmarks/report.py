@@ -1,18 +1,19 @@
-"""docs/benchmarks.md, written from the results alone: ratios first, absolute figures second."""
+"""docs/benchmarks.md, written from the results alone."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plots
-from benchmarks.figures import Figure, best, figures, find, times
+from benchmarks import errors, plots
+from benchmarks.measured import NOTHING, best, find, inputs_in_words, number, table, times
+from benchmarks.plan import INPUTS
 from benchmarks.process import Row
-from benchmarks.streams import DEFAULTS, GRID, MODELS, TOY, Size
+from benchmarks.streams import GRID, TOY, Size
 from benchmarks.timing import ratio, spread
 
 TEXTS = Path(__file__).with_name("texts")  # what is said around the tables
-NOTHING = "–"
-OURS = ("default", "AGP", "hybrid", "fast-AGP")
+OURS = ("AGP", "hybrid", "fast-AGP")
+EFFORTS = ("low", "medium", "high")
 
 
 def write(kept: dict[str, Any], page: Path) -> None:
@@ -20,6 +21,7 @@ def write(kept: dict[str, Any], page: Path) -> None:
     images = page.parent / "images"
     images.mkdir(parents=True, exist_ok=True)
     plots.draw(kept["rows"], images)
+    errors.draw(errors.scores(), images / "bench-errors.png")
     page.write_text(markdown(kept), encoding="utf-8")
 
 
@@ -30,25 +32,24 @@ def markdown(kept: dict[str, Any]) -> str:
     sections = [
         _text("head"),
         "Made by (in brackets the load of the machine at the start):\n\n" + made,
-        table(["", ""], [[name, value] for name, value in kept["machine"].items()]),
-        "## Figures beside their limits",
-        _figures(rows),
+        table(["", ""], [[name, value] for name, value in kept["machine"].items() if value != "absent"]),
+        "## Error beside cost\n\n" + _text("errors"),
+        errors.markdown(errors.scores()),
         "## The default model\n\n" + _text("default"),
         _default(rows),
-        _calls(rows),
-        "## AGP's step\n\n" + _text("steps"),
-        _ratios(rows),
-        _engines(rows),
+        _fresh(rows),
         "## Many models at once\n\n" + _text("fleets"),
         _fleet(rows),
         _stored(rows),
         "## How the cost grows\n\n" + _text("growth"),
         _lengths(rows),
-        "## Against other models\n\n" + _text("others"),
-        *(_others(rows, size) for size in GRID),
-        "## Absolute figures",
+        "## AGP's step\n\n" + _text("steps"),
+        _ratios(rows),
         _absolute(rows),
-        _failures(rows),
+        _engines(rows),
+        _calls(rows),
+        "## Against other libraries\n\n" + _text("others"),
+        *(_others(rows, size) for size in GRID),
         _text("limit"),
         _text("remarks"),
     ]
@@ -60,26 +61,6 @@ def markdown(kept: dict[str, Any]) -> str:
 
 def _text(name: str) -> str:
     return (TEXTS / f"{name}.md").read_text(encoding="utf-8")
-
-
-def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Markdown, numbers to the right of the first column."""
-    lines = list(lines)
-    if not lines:
-        return ""
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *lines))
-
-
-def number(value: float) -> str:
-    """Three digits, without powers of ten.
-
-    >>> number(0.01234), number(12.345), number(123456.0), number(float("nan"))
-    ('0.0123', '12.3', '123456', '–')
-    """
-    if value != value:
-        return NOTHING
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def measured(values: Sequence[float] | None) -> str:
@@ -107,45 +88,55 @@ def _mega(value: float | None) -> str:
     return NOTHING if value is None else f"{value / 1e6:.3g}"
 
 
-def _figures(rows: Sequence[Row]) -> str:
-    def line(figure: Figure) -> list[str]:
-        found, target = figure.found, figure.target
-        plain = found.low == found.high or figure.value != figure.value
-        value = number(figure.value) + ("" if plain else f" ({number(found.low)}–{number(found.high)})")
-        if target is None:
-            return [f"`{figure.name}`", value, NOTHING, NOTHING]
-        return [f"`{figure.name}`", value, f"{'≥' if figure.least else '≤'} {target:g}", _verdict(figure)]
-
-    return table(["figure", "value", "target", "reached"], map(line, figures(rows)))
-
-
-def _verdict(figure: Figure) -> str:
-    if figure.value != figure.value:
-        return "not measured"
-    return "yes" if figure.ok else "**no**"
-
-
 def _default(rows: Sequence[Row]) -> str:
     """The default model by every way to run it, µs per row."""
 
-    def of(name: str, how: str) -> list[str]:
-        return [measured(times(rows, group="default", name=name, how=how, size=size)) for size in DEFAULTS]
+    def of(effort: str, how: str) -> list[str]:
+        return [measured(times(rows, group="default", name=effort, how=how, D=D)) for D in INPUTS]
 
     def adapter(name: str, how: str) -> list[str]:
-        return [measured(times(rows, group="adapters", name=name, how=how, D=size.D)) for size in DEFAULTS]
+        return [measured(times(rows, group="adapters", name=name, how=how, D=D)) for D in INPUTS]
 
-    lines = [
-        ["`Online`: predict and update", *of("default", "calls")],
-        ["the same with a 95 % interval", *of("default", "calls with an interval")],
-        ["the same calls of three bare AGPs", *of("three AGPs", "calls")],
-        ["`prequential`", *of("default", "prequential")],
-        ["`prequential` of three bare AGPs", *of("three AGPs", "prequential")],
-        ["river: predict_one and learn_one", *adapter("river", "adapter")],
+    ways = {
+        "prequential": "all rows in one call",
+        "calls": "`predict` and `update`, row by row",
+        "calls with an interval": "the same with a 95 % interval",
+    }
+    lines = [[f"{effort} effort, {said}", *of(effort, how)] for effort in EFFORTS for how, said in ways.items()]
+    lines += [
+        ["river adapter: `predict_one` and `learn_one`", *adapter("river", "adapter")],
         ["the same model through `Online`", *adapter("river", "direct")],
-        ["scikit-learn: partial_fit of 1000 rows", *adapter("scikit-learn", "adapter")],
-        ["the same model by `prequential`", *adapter("scikit-learn", "direct")],
+        ["scikit-learn adapter: `partial_fit` of 1000 rows", *adapter("scikit-learn", "adapter")],
+        ["the same model and rows in one call", *adapter("scikit-learn", "direct")],
     ]
-    return table(["µs of CPU per row; M, T, D:", *map(str, DEFAULTS)], lines)
+    run, direct = (find(rows, group="command", name=name) for name in ("driftgp run", "Online.evaluate"))
+    said = table(["µs of CPU per row", *map(inputs_in_words, INPUTS)], _there(lines))
+    if run and direct:
+        pair = (1e6 * spread(row["seconds"]).median / row["rows"] for row in (run, direct))
+        whole, inside = map(number, pair)
+        said += f"\n\n`driftgp run` over a file of {run['rows']} rows takes {whole} µs per row, from the start of its "
+        said += f"process on; `Online.evaluate` of the same rows in a frame takes {inside}."
+    return said
+
+
+def _there(lines: list[list[str]]) -> list[list[str]]:
+    return [line for line in lines if set(line[1:]) != {NOTHING}]
+
+
+def _fresh(rows: Sequence[Row]) -> str:
+    """Start-up and memory of a fresh process."""
+    lines = []
+    for row in rows:
+        if row.get("group") != "fresh" or "seconds" not in row:
+            continue
+        first = row["how"] == "first prediction"
+        name = (
+            f"{row['name']} effort, {inputs_in_words(row['D'])}: until the first forecast"
+            if first
+            else f"import {row['name']}"
+        )
+        lines.append([name, measured(row["seconds"]), _mega(row.get("bytes"))])
+    return table(["a fresh process", "CPU, s", "peak of memory, MB"], lines)
 
 
 def _calls(rows: Sequence[Row]) -> str:
@@ -172,10 +163,10 @@ def _ratios(rows: Sequence[Row]) -> str:
         "fast-AGP in `prequential` / step without exchange in C++": (of("fast-AGP", "prequential"), least("fast step")),
         "AGP / fast-AGP in `prequential`": (of("AGP", "prequential"), of("fast-AGP", "prequential")),
         "AGP / hybrid in `prequential`": (of("AGP", "prequential"), of("hybrid", "prequential")),
-        **{f"{name} by calls / in `prequential`": (of(name, "calls"), of(name, "prequential")) for name in OURS[1:]},
+        **{f"{name} by calls / in `prequential`": (of(name, "calls"), of(name, "prequential")) for name in OURS},
     }
     lines = [[name, *(_against(above(size), below(size)) for size in GRID)] for name, (above, below) in pairs.items()]
-    return table(["M, T, D", *map(str, GRID)], [line for line in lines if set(line[1:]) != {NOTHING}])
+    return table(["M, T, D", *map(str, GRID)], _there(lines))
 
 
 def _engines(rows: Sequence[Row]) -> str:
@@ -191,40 +182,31 @@ def _engines(rows: Sequence[Row]) -> str:
 
 
 def _fleet(rows: Sequence[Row]) -> str:
-    def of(name: str, keys: int, how: str) -> list[float] | None:
-        return times(rows, group="fleet", name=name, models=keys, how=how)
+    def line(row: Row) -> list[str]:
+        def of(how: str) -> list[float] | None:
+            return times(rows, group="fleet", name=row["name"], models=row["models"], how=how)
 
-    lines = []
-    for name in OURS:
-        for keys in MODELS:
-            row = find(rows, group="fleet", name=name, models=keys, how="all cores")
-            if row is None:
-                continue
-            every, one, single = (of(name, keys, how) for how in ("all cores", "one core", "one model"))
-            ways = ("one model", "one core", "eight rows per key", "a tenth of the keys")
-            cpu = [of(name, keys, f"{how}, CPU") for how in ways]
-            stored = (find(rows, group="fleet", name=name, models=keys, how="to bytes") or {}).get(
-                "stored", float("nan")
-            )
-            lines.append([
-                f"{keys} × {name} ({row['M']}, {row['T']}, {row['D']})", _against(every, single), _against(one, every),
-                _against(cpu[1], cpu[0]), *map(measured, cpu), number(row["bytes"] / 1e3), number(stored / 1e3),
-                _mega(row["peak"]),
-            ])  # fmt: skip
+        inputs = f"{row['models']} keys, {row['name']} effort, {inputs_in_words(row['D'])}"
+        cpu = [of("one model, CPU"), of("one core, CPU"), of("a tenth of the keys, CPU")]
+        gain = _against(of("fifty rows, one core"), of("fifty rows, all cores"))
+        whole = _against(of("fifty rows, all cores"), of("one model"))
+        return [inputs, *map(measured, cpu), whole, gain, number(row["bytes"] / 1e3), _mega(row["peak"])]
+
+    there = [row for row in rows if row.get("group") == "fleet" and row.get("how") == "all cores"]
     head = [
-        "", "all cores / one model", "one core / all cores", "CPU / that of one model", "one model, µs per row",
-        "fleet, one row per key", "eight rows per key", "a tenth of the keys", "kB per key", "kB stored", "process, MB",
+        "", "one model, µs per row", "one row per key", "one row for a tenth of the keys",
+        "fifty rows per key, all cores / one model", "one core / all cores", "kB per key", "process, MB",
     ]  # fmt: skip
-    return table(head, lines)
+    return table(head, map(line, sorted(there, key=lambda row: (row["name"], row["models"]))))
 
 
 def _stored(rows: Sequence[Row]) -> str:
+    there = [row for row in rows if row.get("group") == "stored" and "stored" in row]
     lines = [
-        [f"{row['M']}, {row['T']}, {row['D']}", number(row["bytes"] / 1e3), number(row["stored"] / 1e3)]
-        for row in rows
-        if row.get("group") == "stored" and "stored" in row
+        [f"{row['name']} effort, {inputs_in_words(row['D'])}", number(row["bytes"] / 1e3), number(row["stored"] / 1e3)]
+        for row in there
     ]
-    return table(["default model; M, T, D", "kB per key in memory", "kB per key stored"], lines)
+    return table(["", "kB per key in memory", "kB per key stored"], lines)
 
 
 def _lengths(rows: Sequence[Row]) -> str:
@@ -233,7 +215,7 @@ def _lengths(rows: Sequence[Row]) -> str:
     for row in last:
         first = times(rows, group="length", name=row["name"], how="first tenth", samples=row["samples"])
         cells = [measured(first), measured(row["microseconds"]), _against(row["microseconds"], first)]
-        lines.append([f"{row['name']}, {row['samples']} samples", *cells])
+        lines.append([f"{_named(row)}, {row['samples']} rows", *cells])
     moved, stayed = (find(rows, group="exchange", how=how) or {} for how in ("exchanges", "stays"))
     text = table(["", "first tenth, µs per row", "last tenth", "ratio"], lines)
     if moved and stayed:
@@ -283,9 +265,5 @@ def _absolute(rows: Sequence[Row]) -> str:
     return table(["µs of CPU per row; M, T, D:", *map(str, GRID)], lines)
 
 
-def _failures(rows: Sequence[Row]) -> str:
-    failed = [row for row in rows if "failed" in row]
-    if not failed:
-        return ""
-    lines = [f"- {row['group']} {row.get('name', '')} {row.get('size', '')}: {row['failed']}" for row in failed]
-    return "## Not measured\n\n" + "\n".join(lines)
+def _named(row: Row) -> str:
+    return f"{row['name']} effort, {inputs_in_words(row['D'])}" if row["name"] in EFFORTS else str(row["name"])

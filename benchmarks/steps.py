@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from benchmarks.streams import Size, steps
 from benchmarks.timing import Run, in_turn, timed
 from driftgp import prequential
 from driftgp.data import Stream
+from driftgp.defaults import Effort
 from driftgp.evaluate import mse
 from driftgp.models.model import Model, State
+from driftgp.stream.begin import FIRST
 
 PIECE = 250  # samples of a long stream between two looks at the clock
 MANY = 4000  # samples for fast-AGP to follow: with fewer, the call itself would take as long as the steps
@@ -154,13 +156,15 @@ def scaling(size: list[int], along: str, rounds: int, seconds: float) -> list[Ro
 
 
 def length(size: list[int], name: str, samples: int) -> list[Row]:
-    """The first and the last tenth of a long stream, piece by piece in turn: is a step as quick after so many samples?
+    """The first and the last tenth of a long stream, piece by piece in turn: is a step at the end as quick as at the
+    beginning?
 
     What slows the machine for a while slows both, so that their ratio stays.
     """
     chosen = Size(*size)
-    stream = streams.stream(chosen, samples)
-    ours = models.named(name, chosen)
+    of_agp = name in models.EVERY
+    stream = streams.stream(chosen, samples, warmup=None if of_agp else FIRST)
+    ours = models.agp(name, chosen) if of_agp else models.default(stream, cast("Effort", name))
     X, y = after(stream)
     tenth = samples // 10
     begin = warm(ours, stream)
@@ -180,5 +184,5 @@ def length(size: list[int], name: str, samples: int) -> list[Row]:
 
 
 def _smooth(values: list[float], most: int = 40) -> list[float]:
-    """At most so many medians of neighbouring pieces."""
+    """Medians of neighbouring pieces, up to a number."""
     return [float(np.median(part)) for part in np.array_split(np.array(values), min(most, len(values)))]

@@ -25,7 +25,6 @@ LARGE = Size(100, 1000, 24)
 LARGEST = Size(200, 2000, 24)
 GRID = (TOY, LOAD, MIDDLE, LARGE, LARGEST)
 DEFAULTS = (Size(20, 100, 1), Size(20, 400, 8), Size(20, 400, 24))  # what `recommended` takes for 1, 8 and 24 inputs
-MODELS = (1, 100, 1000, 10_000)
 
 
 def steps(size: Size, seconds: float) -> int:
@@ -56,7 +55,7 @@ def toy(warmup: int, samples: int, seed: int = 0) -> Stream:
 
 
 def load_like(warmup: int, samples: int, inputs: int, seed: int = 0) -> Stream:
-    """Inputs that swing slowly, each with a period of its own, as the hours of a load do; a target that drifts."""
+    """Inputs that swing slowly with different periods, like the hours of a load; a target that drifts."""
     rng = np.random.default_rng(seed)
     total = warmup + samples
     t = np.arange(total)
@@ -78,7 +77,7 @@ def still(size: Size, samples: int, seed: int = 0) -> Stream:
 
 
 def moving(size: Size, samples: int, seed: int = 0) -> Stream:
-    """Inputs each in a place of its own, far from all others, so that fast-AGP exchanges a point at every sample."""
+    """Inputs far from each other, so that fast-AGP exchanges a point at every sample."""
     rng = np.random.default_rng(seed)
     total = size.T + samples
     X = rng.normal(0.0, 1.0, (total, size.D)) + 10.0 * np.arange(total)[:, None]

@@ -1,4 +1,4 @@
-"""Repeated runs, and what is said of them."""
+"""Repeated runs, and their summary."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,7 @@ def timed(rows: int, work: Callable[[], object], clock: Callable[[], float] = ti
 
 
 def in_turn(runs: Mapping[Key, Run], rounds: int) -> dict[Key, list[float]]:
-    """Run all of them, one after another, so many times over; once more before that, which does not count."""
+    """Run all of them, one after another, this number of times; a first round does not count."""
     for run in runs.values():
         run()
     results: dict[Key, list[float]] = {name: [] for name in runs}

@@ -1,6 +1,6 @@
 """Many models on many streams, on as many threads as wanted: an engine lets go of Python's lock while it computes.
 
-A fleet would do as well, but for one thing: here the time of every run by itself is part of the result.
+A fleet could do this too, but here the time of every single run is part of the result.
 """
 
 import threading
@@ -37,7 +37,7 @@ LEVELS = (50, 80, 95, 99)  # per cent
 def run(
     cases: Sequence[Case], *, save: Save, done: Progress, threads: int = 1, chunk: int = 25, seconds: float = np.inf
 ) -> None:
-    """Run every case and save the rows chunk by chunk; no case is begun after so many seconds.
+    """Run every case and save the rows chunk by chunk; no case is begun after this number of seconds.
 
     When interrupted, the cases under way are finished and what is done of every chunk is saved.
     """
@@ -122,8 +122,8 @@ def _result(prediction: Prediction, y: np.ndarray) -> Row:
 class Meter:
     """CPU seconds of this process, shared out evenly among the runs under way.
 
-    A clock on the wall would count what other programs do, and the rivals' JAX computes in threads of its own, whose
-    time is not that of the thread that calls it.
+    Wall time would include other programs. The rivals' JAX computes in its own threads, whose time is not that of the
+    calling thread.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ SETTING = (
 
 @dataclass(frozen=True)
 class Scores(Summary):
-    """More of what a method did on a series."""
+    """Further results of a method on a series."""
 
     coverage_50: float = float("nan")
     coverage_80: float = float("nan")

@@ -82,11 +82,11 @@ def reproduce(
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="one a core")] = None,
     minutes: Annotated[
-        float, typer.Option(min=0, help="Begin no run of a method after so many minutes; the report says how many ran.")
+        float, typer.Option(min=0, help="Begin no run of a method after this many minutes; the report counts the runs.")
     ] = 60,
     data: Annotated[Path | None, typer.Option(help="Folder with the data.", envvar="DRIFTGP_DATA")] = None,
     output: Annotated[
-        Path, typer.Option(help="Folder for results; what is there already is not run again.", file_okay=False)
+        Path, typer.Option(help="Folder for results; existing results are not computed again.", file_okay=False)
     ] = Path("results"),
     markdown: Annotated[
         Path | None, typer.Option(help="Markdown report to write.", show_default="results.md in the output folder")

@@ -39,7 +39,7 @@ class Experiment(abc.ABC):
         """The experiment's part of the report."""
 
     def wanted(self, names: tuple[str, ...] | None) -> list[Method]:
-        """Methods of the setups that were asked for, and of these names (all, if None), whatever their case."""
+        """Methods of the given setups, and with these names in any case (all, if None)."""
         chosen = [method for method in self.methods() if method.setup in self.selection.setups]
         return chosen if names is None else [method for method in chosen if any(map(method.called, names))]
 

@@ -18,7 +18,7 @@ _RATE = 0.05
 
 
 class FurtherState(View):
-    """How large AGP's errors have been of late, and AGP's state."""
+    """The recent size of AGP's errors, and AGP's state."""
 
     surprise: float = number()  # mean of z²; 1 if the model is right
     inner: Any = part()
@@ -30,7 +30,7 @@ class Further(Holding):
 
     Args:
         model: an AGP with a window.
-        above: the mean of z² of late above which the step is taken.
+        above: the recent mean of z² above which the step is taken.
         points: whether the inducing points move too.
     """
 

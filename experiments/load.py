@@ -26,7 +26,7 @@ SETTING = (
 )
 DATA = (
     "The published record has no 31 December 2020, and neither has this one: 30 December is followed by 1 January. "
-    "Zones other than CT come from a source in whole MW, hence small differences even for persistence. The row AGP "
+    "Zones other than CT come from a source in whole MW, so even persistence differs a little. The row AGP "
     "(24 outputs shared) is one model a zone whose 24 outputs share inputs, inducing points, kernel and Φ; a noise "
     "variance each."
 )

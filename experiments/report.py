@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ORDER = "Beside what the paper says"
 _PREFACE = (
-    "Every cell has this project's number and then, in brackets, the paper's; a dash stands where the paper has none."
+    "Every cell has this project's number and then, in brackets, the paper's; a dash means that the paper has none."
     " All predictions are one step ahead: predict, score, then learn. Coverage is the share of samples within two "
     "standard deviations of the mean, which the paper calls its 95 % interval. Times are seconds of CPU for one "
     "series, predicting and learning after the warm-up, on one thread, compilation not included. The paper's times "
@@ -42,7 +42,7 @@ pre { background: #f4f4f4; padding: 0.6rem; overflow-x: auto; }
 
 @dataclass(frozen=True)
 class Heading:
-    """What a report is called, and what is to be said of all of its numbers."""
+    """The title of a report, and a note on all of its numbers."""
 
     title: str
     preface: str
@@ -87,7 +87,7 @@ class Section:
 
 
 def number(value: float | None, form: str = "{:.4f}") -> str:
-    """Write a number, or a dash where there is none."""
+    """Write a number, or a dash for a missing one."""
     return "–" if value is None or value != value else form.format(value)
 
 

@@ -39,7 +39,7 @@ class Plan:
         return [case for case in self._cases if case.key not in done]
 
     def run(self, cases: Sequence[Case], done: Callable[[], None], threads: int, minutes: float) -> None:
-        """Run some of the cases, as many as can be begun in so many minutes, and keep their results."""
+        """Run the cases that can be begun within this number of minutes, and keep their results."""
         batch.run(
             cases,
             save=lambda rows: store.write(self._folder, rows),
@@ -50,7 +50,7 @@ class Plan:
         )
 
     def rows(self) -> pl.DataFrame:
-        """Whatever results there are."""
+        """All results so far."""
         return store.read(self._folder, [case.key for case in self._cases])
 
 

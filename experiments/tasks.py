@@ -72,7 +72,7 @@ class Method:
         return replace(self, setup=setup)
 
     def called(self, name: str) -> bool:
-        """Whether this is its name, in whatever setup and case: AGP is "AGP" and "AGP (printed)"."""
+        """Whether this is its name, in any setup and case: AGP is "AGP" and "AGP (printed)"."""
         asked, known = name.casefold(), self.name.casefold()
         return asked == known or known in (f"{asked} (printed)", f"{asked} (ours)") or known.startswith(f"{asked} (map")
 

@@ -25,8 +25,8 @@ RIVALS = (
     "WISKI's notebook predicts without derivatives, and the reference code then takes its gradient from what that "
     "left in the cache: nothing but the noise learns. With this step the five seeds of which reference "
     "predictions are known have 0.52, 0.34, 0.09, 0.67 and 0.54 (reference 0.52, 0.33, 0.09, 0.67, 0.52). OSGP is "
-    "the PyTorch implementation that the paper used, here in double precision; its bound leaves out how a sample "
-    "and the past vary together, and its posterior counts the newest sample twice. `OSGP (ours)` does neither, "
+    "the PyTorch implementation that the paper used, here in double precision. Its bound ignores the covariance "
+    "between a sample and the past, and its posterior counts the newest sample twice. `OSGP (ours)` does neither, "
     "nor does it invert a difference of matrices. w-VSGP and AGP-VSI take 50 iterations per sample and score the "
     "predictive density."
 )
@@ -93,9 +93,7 @@ class Toy(Experiment):
         ]
         forecasts = _forecasts(drawn, f"seed {seed}")
         if forecasts:
-            caption = (
-                f"What each method said of every sample of seed {seed} before seeing it: mean ± 2 standard deviations."
-            )
+            caption = f"Predictions of every sample of seed {seed} before it came: mean ± 2 standard deviations."
             pictures.append(Picture("toy-predictions", caption, figures.predictive_panels(times, y, forecasts)))
         if drawn:
             caption = (

@@ -17,7 +17,10 @@ from benchmarks.defaults import score, store
 from benchmarks.defaults.score import EFFORTS, Followed
 from benchmarks.defaults.streams import TEN, stream
 
-PART_NAMES = ("fried", "onehot", "wild", "jump", "late", "long", "toy", "zones", "cost", "fresh", "bytes", "ablation")
+PART_NAMES = (
+    *("fried", "onehot", "wild", "jump", "late", "long", "toy", "zones"),
+    *("cost", "fresh", "bytes", "ablation", "scale", "roots"),
+)
 BY_EFFORT = ("cost", "fresh", "bytes", "ablation")  # parts that measure all efforts at once
 
 
@@ -86,6 +89,8 @@ def part(name: str, effort: str, names: Iterable[str]) -> None:
         "fresh": cost.fresh,
         "bytes": cost.size,
         "ablation": lambda: ablation.ablation(names),
+        "scale": lambda: ablation.scale(effort, names),
+        "roots": lambda: ablation.roots(effort, names),
     }
     found = parts[name]()
     store.add("parts", name if effort == "medium" or name in BY_EFFORT else f"{name}, {effort}", found)

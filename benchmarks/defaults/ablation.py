@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.defaults.score import default, follow_from
-from benchmarks.defaults.streams import WARMUP, stream
+from benchmarks.defaults.score import by_group, default, follow_from, scores
+from benchmarks.defaults.streams import WARMUP, Stream, stream
 from driftgp import AGP
 from driftgp.evaluate import mse, nlpd
 from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.models.model import Model
-from driftgp.wrappers import Bank, Calibrated
+from driftgp.wrappers import Bank, Bounded, Calibrated
 
+_HOURS = ("worst_hour", "best_hour")
 MANY = 100  # fixed points from which a member is the large one
 
-Change = Callable[[Any], Model]
+Change = Callable[[Any], Model | None]
 
 
 def ablation(names: Iterable[str]) -> dict[str, Any]:
@@ -37,16 +38,44 @@ def ablation(names: Iterable[str]) -> dict[str, Any]:
     return {change: _summary(np.array(values)) for change, values in found.items()}
 
 
+def scale(effort: str, names: Iterable[str]) -> dict[str, Any]:
+    """Scores of the default against those without a scale that depends on the row, stream by stream."""
+    return {name: _beside(stream(name), effort, Calibrated, _one_scale) for name in names}
+
+
+def roots(effort: str, names: Iterable[str]) -> dict[str, Any]:
+    """The same for roots, on the streams where the default sees the roots of the targets."""
+    found = {name: _beside(stream(name), effort, Bounded, _as_they_are) for name in names}
+    return {name: figures for name, figures in found.items() if figures}
+
+
+def _beside(given: Stream, effort: str, kind: type[Model], change: Change) -> dict[str, float]:
+    """Ratios of scores with and without a part, and least and most coverage by hour; nothing if it is not there."""
+    X, y = given.X[:WARMUP], given.y[:WARMUP]
+    model = default(X, y, effort)
+    other = _within(model, kind, change)
+    if other is None:
+        return {}
+    runs = [follow_from(each, each.init(X, y), given, WARMUP) for each in (model, other)]
+    here, without = (scores(run) | by_group(run, given) for run in runs)
+    ratios = {name: here[name] / without[name] for name in ("mse", "crps", "winkler_95")}
+    hours = {name: here[name] for name in _HOURS if name in here}
+    before = {f"{name}_without": without[name] for name in _HOURS if name in without}
+    return ratios | {"nlpd": here["nlpd"] - without["nlpd"]} | hours | before
+
+
 def _summary(values: np.ndarray) -> dict[str, float]:
     ratio, rise = np.exp(values[:, 0].mean()), values[:, 1].mean()
     return {"mse": float(ratio), "worst": float(np.exp(values[:, 0].max())), "nlpd": float(rise)}
 
 
-def _within(model: Any, kind: type[Model], change: Change) -> Model:
-    """The same wrappers around a part that is changed."""
+def _within(model: Any, kind: type[Model], change: Change) -> Any:
+    """The same wrappers around a part that is changed; None if it is not there."""
     if isinstance(model, kind):
         return change(model)
-    return _with(model, model=_within(model.model, kind, change))
+    held = getattr(model, "model", None)
+    inner = None if held is None else _within(held, kind, change)
+    return None if inner is None else _with(model, model=inner)
 
 
 def _with(wrapper: Any, **settings: Any) -> Model:
@@ -55,6 +84,14 @@ def _with(wrapper: Any, **settings: Any) -> Model:
     for name in wrapper.__dataclass_fields__:
         object.__setattr__(other, name, settings.get(name, getattr(wrapper, name)))
     return other
+
+
+def _one_scale(model: Any) -> Model:
+    return _with(model, features=0)
+
+
+def _as_they_are(model: Any) -> Model | None:
+    return _with(model, root=(0.0,) * len(model.root), lags=()) if any(model.root) else None
 
 
 def _of(models: list[Model]) -> Bank:
@@ -96,7 +133,4 @@ _BANKS: dict[str, Change] = {
     "hyperparameters from 1000 rows": _large_with(sample=1000),
     "all members alike at first": lambda bank: Bank(bank.models, corrected=bank.corrected),
 }
-CHANGES: dict[type[Model], dict[str, Change]] = {
-    Bank: _BANKS,
-    Calibrated: {"without a scale of the row": lambda model: _with(model, features=0)},
-}
+CHANGES: dict[type[Model], dict[str, Change]] = {Bank: _BANKS, Calibrated: {"without a scale of the row": _one_scale}}

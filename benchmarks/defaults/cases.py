@@ -52,7 +52,7 @@ def fried(effort: str = "medium") -> dict[str, float]:
 
 
 def late(effort: str = "medium", names: Sequence[str] = TIMED) -> dict[str, Any]:
-    """MSE and coverage with labels that come 24 rows late, and MSE of the last target that is known by then."""
+    """MSE and coverage with labels that come 24 rows late, and MSE of the last target known at that time."""
     return {name: _late(delayed(stream(name)), effort) for name in names}
 
 

@@ -36,7 +36,7 @@ def places(given: Stream, effort: str, rows: Sequence[int]) -> Iterator[Place]:
 
 
 def squares(place: Place, seen: Stream, rows: int) -> Floats:
-    """Squared errors of so many rows from the place on."""
+    """Squared errors of this number of rows from the place on."""
     errors: Floats = follow_from(place.model, place.state, seen, place.row, place.row + rows).errors
     return errors**2
 
@@ -112,7 +112,8 @@ def _jump(given: Stream, effort: str) -> dict[str, Any]:
 
 
 def recovery(disturbed: Floats, usual: Floats, rows: int = SMOOTH) -> int:
-    """First row from which the RMSE of so many rows is within 20 % of the usual one; all rows if there is none.
+    """First row from which the RMSE of this number of rows is within 20 % of the usual one; all rows if there is no
+    such row.
 
     >>> recovery(np.array([9.0, 9.0, 9.0, 1.0, 1.0, 1.0]), np.ones(6), rows=2)
     3

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.defaults.bars import LIGHTGBM, Kept, kept
+from benchmarks.defaults.kept import LIGHTGBM, Kept, kept
 from benchmarks.defaults.streams import TEN
 from benchmarks.defaults.tables import NOTHING, between
-from benchmarks.report import table
+from benchmarks.measured import table
 
 BEGIN, END = "<!-- ratios: python -m benchmarks.defaults --tables -->", "<!-- end of ratios -->"
 COLUMNS = {

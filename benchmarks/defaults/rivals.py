@@ -48,7 +48,7 @@ def _standardised(stream: Stream) -> Floats:
 
 
 def refitted(build: Callable[[], Any], every: int = EVERY) -> Means:
-    """A batch method, fitted on all rows so far after the warm-up and then every so many rows."""
+    """A batch method, fitted on all rows so far, after the warm-up and then at regular intervals of rows."""
 
     def means(stream: Stream) -> Floats:
         starts = [HALF, *range(WARMUP, len(stream.y), every), len(stream.y)]

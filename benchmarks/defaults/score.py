@@ -24,7 +24,7 @@ EFFORTS = ("low", "medium", "high") if "effort" in _KNOWN else ("medium",)
 
 
 class Followed(NamedTuple):
-    """What a model said of the rows after its warm-up."""
+    """The predictions of a model for the rows after its warm-up."""
 
     prediction: Any  # N − 500
     y: Floats  # N − 500
@@ -129,7 +129,7 @@ def worst_leaf(X: Floats, size: Floats, inside: np.ndarray) -> float:
 
 
 def worst_window(inside: np.ndarray, rows: int = WINDOW) -> float:
-    """Least share of targets inside their intervals in any stretch of so many rows.
+    """Least share of targets inside their intervals in any stretch of this number of rows.
 
     >>> worst_window(np.array([True, True, False, False, True]), rows=2)
     0.0

@@ -14,7 +14,7 @@ Rows = dict[str, Any]  # by method and stream, or by part
 
 
 def read(name: str) -> Rows:
-    """What a file has; nothing if there is none."""
+    """The contents of a file; empty without a file."""
     path = FOLDER / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8"))["figures"] if path.exists() else {}
 

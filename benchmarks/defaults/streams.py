@@ -93,7 +93,7 @@ def with_lags(
     *others: tuple[Floats, tuple[str, ...]],
     time: NDArray[np.datetime64],
 ) -> Stream:
-    """Rows with the targets of so many rows before, and other inputs; the first ones, without a full past, left out."""
+    """Rows with lagged targets and other inputs; the first ones, without a full past, left out."""
     start = max(lags)
     back = np.stack([y[start - lag : len(y) - lag] for lag in lags], 1)
     X = np.concatenate([back, *(part[start:] for part, _ in others)], 1)

@@ -1,16 +1,17 @@
 """The tables of README.md in this folder and of docs/defaults.md, from the figures that are kept."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.defaults import store
-from benchmarks.defaults.bars import BASELINE, LIGHTGBM, OURS, Kept, bars, kept, mean_rank, names_of
+from benchmarks.defaults.cases import SOKNL
 from benchmarks.defaults.cost import INPUTS, KEY
+from benchmarks.defaults.kept import BASELINE, LIGHTGBM, OURS, Kept, kept, mean_rank, names_of
 from benchmarks.defaults.streams import TEN
-from benchmarks.report import number, table
+from benchmarks.measured import number, table
 
 BEGIN, END = "<!-- figures: python -m benchmarks.defaults -->", "<!-- end of figures -->"
 SUMMARY_BEGIN, SUMMARY_END = "<!-- summary: python -m benchmarks.defaults --tables -->", "<!-- end of summary -->"
@@ -44,9 +45,9 @@ def markdown() -> str:
     found = kept()
     sections = [
         _commands(),
-        "### Figures beside their goals\n\n" + table(["", "measured", "goal", "reached"], _goals(found)),
         *_by_stream(found),
         *(section for name, part in PARTS.items() if (section := _part(name, part))),
+        _fried(),
         _costs(),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
@@ -77,13 +78,6 @@ def summary() -> str:
 def _commands() -> str:
     lines = dict.fromkeys(command for source in store.SOURCES for command in store.commands(source))
     return "```sh\n" + "\n".join(lines) + "\n```"
-
-
-def _goals(found: Kept) -> Iterable[list[str]]:
-    for bar in bars(found):
-        said = NOTHING if bar.target is None else f"{bar.sign.replace('<=', '≤').replace('>=', '≥')} {bar.target:g}"
-        verdict = "" if bar.target is None else "yes" if bar.ok else "no"
-        yield [bar.name, number(bar.value) if bar.value >= 0.0 else signed(bar.value), said.replace("-", "−"), verdict]
 
 
 def signed(value: float) -> str:
@@ -204,6 +198,15 @@ def _percent(value: float) -> str:
     return f"{100 * value:.2f}"
 
 
+def _gain(figures: dict[str, float]) -> list[str]:
+    """Ratios of RMSE, CRPS and Winkler score, difference of NLPD, and coverage by hour with and without a part."""
+    ratios = [figures["mse"] ** 0.5, figures["crps"], figures["winkler_95"]]
+    hours = [[figures.get(f"{end}_hour{which}") for end in ("worst", "best")] for which in ("", "_without")]
+    shown = (NOTHING if low is None or high is None else f"{100 * low:.0f}–{100 * high:.0f}" for low, high in hours)
+    return [*(f"{ratio:.3f}" for ratio in ratios), signed(figures["nlpd"]), *shown]
+
+
+_GAIN = ["", "RMSE", "CRPS", "Winkler 95", "NLPD, difference", "95 % interval by hour, %", "without"]
 PARTS: dict[str, Part] = {
     "wild": Part(
         "One wild cell (50 standard deviations): MSE of the next 50 rows / undisturbed",
@@ -242,6 +245,10 @@ PARTS: dict[str, Part] = {
         ["", "MSE", "/ the better of AGP and fast-AGP", "95 % interval, %"],
         lambda row: [number(row["mse"]), number(row["mse"] / row["beyond"]), _percent(row["coverage_95"])],
     ),
+    "scale": Part("A scale that depends on the row: medium effort with it / without", _GAIN, _gain),
+    "scale, low": Part("A scale that depends on the row: low effort with it / without", _GAIN, _gain),
+    "roots": Part("Roots of counts and amounts: medium effort with them / without", _GAIN, _gain),
+    "roots, low": Part("Roots of counts and amounts: low effort with them / without", _GAIN, _gain),
     "ablation": Part(
         "What each part is worth: ten streams, against the default",
         ["", "MSE, geometric mean", "MSE, worst stream", "NLPD, mean difference"],
@@ -255,6 +262,16 @@ def _part(name: str, part: Part) -> str:
     if not figures:
         return ""
     return f"### {part.title}\n\n" + table(part.head, [[key, *part.cells(row)] for key, row in figures.items()])
+
+
+def _fried() -> str:
+    """Errors on Fried's rows, beside what is published of SOKNL."""
+    part = store.read("parts").get("fried", {})
+    if not part:
+        return ""
+    head = ["", "after row 1000", "first 1000 rows, without a warm-up"]
+    lines = [["default", *_numbers("after_1000", "first_1000")(part)], ["SOKNL, as published", NOTHING, number(SOKNL)]]
+    return "### Fried: RMSE\n\n" + table(head, lines)
 
 
 def _costs() -> str:

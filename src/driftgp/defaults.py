@@ -31,6 +31,9 @@ _LEAK, _PROMISED = 0.01, 1e-12
 # How an AGP starts and learns, and memories 1/(1 − λ) as shares of the window.
 LEARNING: dict[str, Any] = {"noise": 0.1, "prior": 3.0, "step": "scaled"}
 SHARES = (0.2, 0.6, 10.0)
+# Rows from one gradient step of an AGP to the next, and the limit of such a step. A model that begins with fewer rows
+# than the longest window has its hyperparameters still to find: it takes a step at every row.
+_EVERY, _RATE = 4, 0.8
 _FEW_INPUTS = 4  # up to which a bank has an AGP for each of them
 _NONLINEAR = 5.0  # weight at first of a member that is not linear, divided by that of a linear one
 _AROUND = 10.0  # the same of a member around a forecast from elsewhere
@@ -102,7 +105,7 @@ def recommended(
     y = np.where(plausible.absurd(y), np.nan, y)
     D = X.shape[1]
     T, M = sizes(y, D)
-    nonlinear: list[Model] = _agps(D, T, M, effort)
+    nonlinear: list[Model] = _agps(D, T, M, effort, len(y))
     if effort == "low":
         nonlinear += [small(D, low=True)]
     else:
@@ -181,13 +184,15 @@ def check_effort(effort: str) -> None:
         raise ValueError(f'effort must be "low", "medium" or "high"; got {effort!r}')
 
 
-def _agps(inputs: int, window: int, inducing: int, effort: Effort) -> list[Model]:
+def _agps(inputs: int, window: int, inducing: int, effort: Effort, rows: int) -> list[Model]:
     """AGPs that differ in memory: several where there are few inputs, and they cost little."""
     few = inputs <= _FEW_INPUTS
     shares = {"low": SHARES[:1] if few else (), "medium": SHARES if few else SHARES[:1], "high": SHARES}[effort]
     M = 2 * inducing if effort == "high" else inducing
-    rates = [1.0 - 1.0 / (share * window) for share in shares]
-    return [AGP(kernel(inputs), inducing=M, window=window, forgetting=rate, **LEARNING) for rate in rates]
+    settings = LEARNING | {"inducing": M, "window": window}
+    if rows >= LONGEST:
+        settings |= {"learn_every": _EVERY, "rate": _RATE}
+    return [AGP(kernel(inputs), forgetting=1.0 - 1.0 / (share * window), **settings) for share in shares]
 
 
 def anchored(inputs: int, effort: Effort = "medium") -> Anchored:

@@ -216,7 +216,7 @@ class Online:
             series = self._series
             if series is None or series.slot is None:
                 start = self._streams.start
-                waits = start.model.outline if isinstance(start, Given) else "model by the first rows"
+                waits = start.model.outline if isinstance(start, Given) else "its first rows will choose the model"
                 return f"<Online: {waits}, no row yet>"
             layout = series.slot.stack.layout
             D, P = layout.inputs, layout.columns

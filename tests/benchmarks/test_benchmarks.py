@@ -6,12 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import figures as must_show
-from benchmarks import limit, models, process, report, steps, streams, timing
+from benchmarks import errors, figures, limit, measured, process, published, report, steps, streams, timing
 from benchmarks.__main__ import NAMES, save, summary, what
-from benchmarks.figures import Figure, best, exactly, figures, power
+from benchmarks.measured import best, find, power
 from benchmarks.plan import PARTS, plan
-from benchmarks.streams import DEFAULTS, GRID, LOAD, TOY, Size
+from benchmarks.streams import LOAD, TOY, Size
 from benchmarks.timing import in_turn, ratio, spread, timed
 from driftgp import AGP, FastAGP, prequential
 from driftgp.gp.objective import Jitter, Objective
@@ -51,12 +50,12 @@ def test_a_flat_cost_has_power_zero():
     assert power([(100, 5.0), (200, 5.0), (3200, 5.0)]) == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("module", [timing, must_show, report])
+@pytest.mark.parametrize("module", [timing, figures, measured, report])
 def test_the_examples_of_the_benchmarks_run(module):
     assert doctest.testmod(module).failed == 0
 
 
-# ---- figures ---------------------------------------------------------------------------------------------------------
+# ---- what was measured -----------------------------------------------------------------------------------------------
 
 
 def row(group, name, how, size, *microseconds, **more):
@@ -71,50 +70,15 @@ def test_the_faster_limit_counts():
     assert best(rows, "grid", "limit", TOY) == [9.0]
 
 
-def test_what_was_not_measured_is_short_and_not_ok():
-    assert all(not figure.ok for figure in figures([]) if figure.target is not None)
-
-
-def test_a_line_says_name_value_target_verdict_and_spread():
-    calls, stream = row("grid", "AGP", "calls", TOY, 60.0, 90.0), row("grid", "AGP", "prequential", TOY, 30.0, 30.0)
-    found = {figure.name: figure for figure in figures([stream, calls])}
-    line = found["agp_calls_over_prequential_(10,100,1)"].line()
-    assert line == "agp_calls_over_prequential_(10,100,1) 2.5 <=1.5 short (2.25 to 2.75)"
-    assert Figure("x", exactly(2.0), 3.0, least=True).line() == "x 2 >=3 short"
-
-
 def test_what_failed_is_no_measurement():
-    failed = {"group": "default", "name": "default", "how": "calls", "M": 20, "T": 100, "D": 1, "failed": "no luck"}
-    assert all(figure.value != figure.value for figure in figures([failed]))
-
-
-def test_a_figure_for_every_line_of_what_must_be_shown():
-    names = [figure.name for figure in figures([])]
-    for size in GRID:
-        assert f"agp_prequential_over_cpp_limit_({size.M},{size.T},{size.D})" in names
-    for size in DEFAULTS:
-        for label in (
-            "default_over_three_agps_calls", "default_over_three_agps_prequential", "river_one_by_one_over_online",
-            "default_with_interval_over_without", "sklearn_partial_fit_over_prequential",
-        ):  # fmt: skip
-            assert f"{label}_D{size.D}" in names
-
-
-def test_a_stream_of_two_lengths_has_a_figure_for_each():
-    rows = [
-        row("length", "AGP", how, TOY, value, samples=samples)
-        for samples in (1000, 2000)
-        for how, value in (("first tenth", 10.0), ("last tenth", 10.0 * samples / 1000))
-    ]
-    found = {figure.name: figure.value for figure in figures(rows)}
-    assert found["agp_last_tenth_over_first_of_1000"] == 1.0
-    assert found["agp_last_tenth_over_first_of_2000"] == 2.0
+    failed = {"group": "default", "name": "low", "how": "calls", "D": 1, "failed": "no luck"}
+    assert find([failed], group="default") is None
 
 
 # ---- the plan --------------------------------------------------------------------------------------------------------
 
 
-def test_the_quick_run_measures_all_that_the_figures_need():
+def test_the_quick_run_measures_something_of_every_group():
     groups = {group for group, _, _ in plan(quick=True)}
     assert groups == {group for parts in PARTS.values() for group in parts} == set(process.MODULES)
     assert groups == {group for group, _, _ in plan(quick=False)}
@@ -160,37 +124,58 @@ def test_what_is_measured_again_takes_the_place_of_what_was_kept(tmp_path):
 
 @pytest.fixture(scope="module")
 def kept():
+    shape = Size(0, 0, 8)
     rows = [
         row("grid", "AGP", "prequential", TOY, 30.0, 33.0, 36.0, mse=0.05, bytes=2e4),
         row("grid", "limit", "C++ loops", TOY, 10.0, 11.0, 12.0),
-        row("default", "default", "calls", DEFAULTS[0], 130.0, 130.0),
-        row("default", "three AGPs", "calls", DEFAULTS[0], 100.0, 100.0),
+        row("default", "low", "calls", Size(0, 0, 1), 13.0, 13.0),
         row("outside", "slow one", "calls", TOY, 5000.0),
-        row("fleet", "AGP", "all cores", LOAD, 9.0, models=1000, bytes=47e3),
-        row("stored", "default", "to_bytes", DEFAULTS[0], stored=5e3, bytes=8e4),
+        row("fleet", "low", "all cores", shape, 9.0, models=1000, bytes=47e3),
+        row("fleet", "low", "one model, CPU", shape, 7.0, models=1000),
+        row("stored", "low", "to_bytes", shape, stored=5e3, bytes=8e4),
         row("scaling", "AGP", "prequential", Size(20, 100, 8), 3.0, along="T"),
         row("exchange", "fast-AGP", "exchanges", SMALL, 6.0, exchanged=1.0),
         row("exchange", "fast-AGP", "stays", SMALL, 3.0, exchanged=0.0),
+        row("length", "medium", "first tenth", shape, 50.0, samples=1000),
+        row("length", "medium", "last tenth", shape, 60.0, samples=1000),
+        {"group": "fresh", "name": "low", "how": "first prediction", "D": 8, "seconds": [0.5], "bytes": 6e7},
         {"group": "outside", "name": "gone", "failed": "no such module"},
     ]
-    return json.loads(json.dumps({"machine": {"cores": "2"}, "made": ["by hand"], "rows": rows}))
+    return json.loads(json.dumps({"machine": {"cores": "2", "torch": "absent"}, "made": ["by hand"], "rows": rows}))
 
 
-def test_the_page_has_ratios_figures_and_what_failed(kept):
+def test_the_page_says_what_was_measured_and_nothing_of_what_was_not(kept):
     page = report.markdown(kept)
     assert "| AGP in `prequential` / limit in C++ | 3 (3–3) |" in page
-    assert "`agp_prequential_over_cpp_limit_(10,100,1)` | 3 | ≤ 1.2 | **no**" in page
-    assert "`default_over_three_agps_calls_D1` | 1.3 | ≤ 1.25 | **no**" in page
-    assert "`default_over_three_agps_calls_D8` | – | ≤ 1.25 | not measured" in page
+    assert "| low effort, `predict` and `update`, row by row | 13 (13–13) | – | – |" in page
+    assert "| 1000 keys, low effort, 8 inputs | 7 |" in page
+    assert "| medium effort, 8 inputs, 1000 rows | 50 | 60 | 1.2" in page
+    assert "| low effort, 8 inputs: until the first forecast | 0.5 | 60 |" in page
     assert "| slow one | calls | 152" in page
     assert "6 µs for a step that exchanges a point (at 100% of the samples" in page
-    assert "no such module" in page
+    assert "high effort, `predict`" not in page
+    assert "absent" not in page
+    assert "no such module" not in page
+
+
+def test_who_is_cheaper_and_better_than_all_efforts_is_named():
+    def of(mse: float, microseconds: float) -> dict[str, dict[str, float]]:
+        return {"fried": {"mse": mse, "microseconds": microseconds, "crps": mse}}
+
+    found = {"low": of(4.0, 8.0), "medium": of(1.0, 90.0), "high": of(0.9, 400.0), errors.UNIT: of(2.0, 800.0)}
+    assert errors.better(found | {"quick but poor": of(5.0, 1.0), "good but slow": of(0.5, 9.0)}) == []
+    assert errors.better(found | {"a winner": of(0.8, 5.0)}) == [("a winner", "fried")]
+    assert "a winner on fried" in errors.markdown(found | {"a winner": of(0.8, 5.0)})
 
 
 def test_the_page_is_written_with_its_pictures(kept, tmp_path):
     pytest.importorskip("matplotlib")
     report.write(kept, tmp_path / "benchmarks.md")
-    assert sorted(path.name for path in (tmp_path / "images").iterdir()) == ["bench-grid.png", "bench-scaling.png"]
+    assert sorted(path.name for path in (tmp_path / "images").iterdir()) == [
+        "bench-errors.png",
+        "bench-grid.png",
+        "bench-scaling.png",
+    ]
 
 
 def test_a_failure_is_said_in_one_line(kept):
@@ -213,11 +198,6 @@ def test_a_longer_stream_begins_like_a_shorter_one(size):
 def test_fast_agp_exchanges_a_point_on_the_one_stream_and_none_on_the_other():
     found = {made["how"]: made["exchanged"] for made in steps.exchange(list(SMALL), rounds=1, samples=20)}
     assert found == {"exchanges": 1.0, "stays": 0.0}
-
-
-def test_the_three_agps_are_those_of_the_default_model():
-    model = models.default(DEFAULTS[0])
-    assert list(model.model.model.model.models) == models.members(DEFAULTS[0])
 
 
 def test_both_tenths_of_a_long_stream_are_followed_from_where_they_begin():
@@ -304,3 +284,29 @@ def test_a_problem_needs_a_full_window(followed):
     empty.w[...] = 0.0
     with pytest.raises(ValueError, match="full window"):
         limit.Problem.of(model, empty, X, y)
+
+
+# ---- figures of others -----------------------------------------------------------------------------------------------
+
+
+def test_each_published_method_is_compared_on_the_series_that_both_have(monkeypatch):
+    theirs = {
+        "worse": {"H2": {"crps": 2.0, "log density": 1.0}, "H4": {"crps": 8.0, "log density": 3.0}},
+        "better, on one": {"H2": {"crps": 0.5, "log density": 2.0}, "H6": {"crps": 1.0, "log density": 2.0}},
+        "elsewhere": {"H6": {"crps": 1.0, "log density": 2.0}},
+    }
+    monkeypatch.setattr(published, "published_one_step", lambda: theirs)
+    ours = {name: {"crps": 1.0, "log density": 1.5} for name in ("H2", "H4")}
+    lines = published.one_step_table({"series": ours}).splitlines()[2:]
+    assert lines == [
+        "| better, on one | 1 | 2.000 | 0 % | 1.50 | 2.00 |",
+        "| worse | 2 | 0.250 | 100 % | 1.50 | 2.00 |",
+    ]
+
+
+def test_a_part_is_put_between_its_marks_on_the_page(monkeypatch, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- m4 -->\nold\n<!-- end of m4 -->\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(published, "PAGE", page)
+    published.write({"m4": {"said": "new"}})
+    assert page.read_text(encoding="utf-8") == "before\n<!-- m4 -->\n\nnew\n\n<!-- end of m4 -->\nafter\n"

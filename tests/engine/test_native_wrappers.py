@@ -275,6 +275,7 @@ def test_quantiles_of_mixtures_are_those_of_the_law(spread, members):
     for k in range(members):
         made[f"member_{k}"]["mean"] = 1e3 + spread * rng.normal(size=(rows, 2))
         made[f"member_{k}"]["variance"] = np.exp(2.0 * rng.normal(size=(rows, 2)))
+    made["variance"] = model.law(made).variance
     z = np.array([-60.0, -38.0, -7.0, -1.96, -0.1, 0.0, 1.0, 1.96, 3.0, 12.0, 38.0, np.inf])
     values = NativeEngine(model, 1, 2).solve(made, z)
     np.testing.assert_allclose(values, model.law(made).from_normal(z[:, None, None]), rtol=1e-11)

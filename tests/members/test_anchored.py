@@ -5,7 +5,7 @@ import pytest
 
 from driftgp import prequential
 from driftgp.contract.records import entries
-from driftgp.members import Anchored, Lagged, descent, evidence
+from driftgp.members import Anchored, Lagged, anchored, descent, evidence
 from driftgp.members.descent import DescentState
 from driftgp.members.heads import Heads, HeadsState, packed_size
 from driftgp.models.model import Units
@@ -111,6 +111,36 @@ def test_descent_gives_up_where_there_is_no_number():
     assert not descent.tell(state, np.inf, np.zeros(2))
 
 
+def test_a_refused_step_is_shortened_whatever_the_gradient_there():
+    """The fear: what is left out where a step is refused, its gradient, changes where the next trial is."""
+    trials = []
+    for gradient in ([0.0, 0.0], [3.0, -50.0]):
+        state = DescentState.empty(K=2)
+        descent.begin(state, np.zeros(2), 10)
+        descent.tell(state, 1.0, np.array([1.0, 2.0]))
+        assert descent.refuses(state, 5.0)
+        assert not descent.refuses(state, -5.0)
+        assert descent.tell(state, 5.0, np.array(gradient))
+        trials.append(state.trial.copy())
+    np.testing.assert_array_equal(*trials)
+
+
+def test_a_later_descent_knows_the_curvature_from_the_earlier_one():
+    def bowl(x: np.ndarray, lowest: float) -> tuple[float, np.ndarray]:
+        curve = np.array([1.0, 50.0])
+        return 0.5 * float(curve @ (x - lowest) ** 2), curve * (x - lowest)
+
+    def after(state: DescentState, lowest: float, points: int) -> float:
+        descent.begin(state, np.zeros(2), points)
+        while descent.tell(state, *bowl(state.trial, lowest)):
+            pass
+        return bowl(state.theta, lowest)[0]
+
+    fresh, later = DescentState.empty(K=2), DescentState.empty(K=2)
+    after(later, 0.5, 30)
+    assert after(later, -0.5, 4) < 0.1 * after(fresh, -0.5, 4)
+
+
 # ---- the member ------------------------------------------------------------------------------------------------------
 
 
@@ -183,6 +213,24 @@ def test_before_the_first_fit_it_is_as_if_the_rows_had_come_in_the_new_units(mod
         )
         # inputs of 1000 scales take most of what is known at first away, and as many digits
         np.testing.assert_allclose(here, expected, rtol=1e-9, atol=1e-9, err_msg=entry.path)
+
+
+@pytest.mark.parametrize("fresh", [130, 300])
+def test_a_replay_counts_every_row_once_and_forgets_it_by_its_age(fresh):
+    """The constant feature's sum is the weight of all rows; before an abrupt change they fade as in the last head."""
+    X, y = stream(300)
+    model = Anchored(points=12, ring=280, sample=60, refresh=10_000)
+    state = model.view(model.init(X, y).record.copy())
+    state.fresh, state.fit.theta[...] = fresh, state.theta
+    state.stage, state.first, state.span, state.next_points = anchored.PLACE, 20, 280, 12
+    while state.stage < anchored.HEADS:
+        model._work(state)
+    age = np.arange(280)[::-1]
+    for h, rate in enumerate(model.forgetting):
+        before = model.forgetting[-1] if h == 0 else rate
+        weights = rate ** np.minimum(age, fresh) * before ** np.maximum(age - fresh, 0)
+        assert state.sums[h, 0] == pytest.approx(np.sum(weights), rel=0.01)
+        np.testing.assert_allclose(state.moments[h, 0], weights @ y[20:], atol=0.05 * np.sum(weights))
 
 
 def test_no_row_costs_much_more_than_another():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from driftgp.models.support import support
+from driftgp.models.support import lagged, support
 
 N = 400
 SEEDS = range(20)
@@ -100,3 +100,13 @@ def test_the_slack_is_at_most_half_a_standard_deviation():
 def test_refuses_what_is_no_column():
     with pytest.raises(ValueError, match="y must have shape N, or N×P for several outputs"):
         support(np.zeros((2, 2, 2)))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.0 + 1e-9, 1.0 - 1e-9])
+def test_counts_and_lags_that_were_rounded_on_their_way_are_found(factor):
+    counts = rng(0).poisson(2.0, N).astype(np.float64)
+    assert support(counts[1:] * factor).low == (0.0,)
+    load = rng(1).normal(3000.0, 500.0, N)
+    for y in (counts, load):
+        X = np.column_stack([y[:-1].astype(np.float32), rng(2).normal(y.mean(), y.std(), N - 1)])
+        assert lagged(X, factor * y[1:, None]) == ((0, 0),)

@@ -224,7 +224,7 @@ def test_a_kernel_of_ones_own_has_to_be_given(tmp_path):
 def test_everything_says_what_it_is():
     assert repr(AGP()) == "AGP(kernel=SE(lengthscale=1.0, variance=1.0), inducing=10, window=100)"
     assert repr(FastAGP(window=50, noise=0.1)).endswith("noise=(0.1,), inducing=10, window=50, learn_every=0)")
-    assert repr(Online()) == "<Online: model by the first rows, no row yet>"
+    assert repr(Online()) == "<Online: its first rows will choose the model, no row yet>"
     assert repr(Online(Standardize(AGP()))) == "<Online: Standardize(AGP), no row yet>"
     online, fleet = Online(), Fleet()
     online.update(X[:2], Y[:2])

@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import ndtr
 
-from driftgp.predictions import Forecast, Gaussian, Mixture, Prediction, Recalibrated, nominal_reach
+from driftgp.predictions import Forecast, Gaussian, Limited, Mixture, Prediction, Recalibrated, nominal_reach
 
 MEAN = np.array([0.3, -2.0, 50.0])
 VARIANCE = np.array([0.04, 9.0, 1e-4])
@@ -112,8 +112,9 @@ LAWS: list[Prediction] = [
     MIXTURE,
     Recalibrated(MIXTURE, REACH[:, 1], None, LEVELS),
     Recalibrated(MIXTURE, REACH[:, 1], REACH[:, 0], LEVELS),
+    Limited(MIXTURE),
 ]
-every_law = pytest.mark.parametrize("law", LAWS, ids=["gaussian", "mixture", "recalibrated", "one-sided"])
+every_law = pytest.mark.parametrize("law", LAWS, ids=["gaussian", "mixture", "recalibrated", "one-sided", "limited"])
 SCORES = ("cdf", "log_prob", "crps", "to_normal")
 TARGETS = RNG.normal(size=(N, P))
 

@@ -8,7 +8,7 @@ import pytest
 from driftgp import AGP, FastAGP, prequential
 from driftgp.kernels import SE
 from driftgp.members import Lagged, LastKMean, Persistence
-from driftgp.predictions import Mixture
+from driftgp.predictions import Limited, Mixture
 from driftgp.wrappers import Bank, Calibrated, Standardize
 
 OPTIONS: dict[str, Any] = {"kernel": SE(0.5), "inducing": 4, "window": 12, "noise": 0.1, "warmup_iterations": 5}
@@ -68,7 +68,8 @@ def test_members_that_see_the_same_samples_share_one_window():
 
 
 def test_weights_sum_to_one_and_can_be_read(three):
-    assert isinstance(three.prediction.law, Mixture)
+    assert isinstance(three.prediction.law, Limited)
+    assert isinstance(three.prediction.law.model, Mixture)
     assert three.state.weights.shape == (3,)
     np.testing.assert_allclose(np.sum(three.state.weights), 1.0, rtol=1e-12)
     np.testing.assert_allclose(np.sum(three.prediction.records["weights"], 1), 1.0, rtol=1e-12)

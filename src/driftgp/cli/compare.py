@@ -107,12 +107,14 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
     from driftgp.stream.scores import given_the_row
 
     ahead = "one row" if found.horizon == 1 else f"{found.horizon} rows"
+    batch = [line.method for line in found.lines if line.method in ("Ridge", "LightGBM")]
+    again = f"; {' and '.join(batch)} fitted again every {refit} rows" if batch else ""
     console.print_table(
         COLUMNS,
         [line._asdict() | {"chance": _chance(line.p)} for line in found.lines],
         title=f"{target}, {ahead} ahead: {found.rows} rows, {len(found.inputs)} inputs, {effort} effort",
-        caption="p: how likely chance alone makes a difference from driftgp as large\n"
-        f"µs/row: CPU time to predict and learn; Ridge and LightGBM refitted every {refit} rows",
+        caption="p: probability of a difference this large from driftgp by chance alone\n"
+        f"µs/row: CPU time to predict and learn{again}",
     )
     shown = [method for method in ("driftgp", "base") if method in found.by_decile]
     console.print_notes(

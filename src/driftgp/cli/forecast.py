@@ -165,7 +165,7 @@ def _print_backtest(found: Backtest) -> None:
         LINE,
         [line._asdict() | {"chance": chance[line.method]} for line in found.lines],
         title=f"Backtest: {found.origins} origins, {found.steps} steps from each",
-        caption="p: how likely chance alone makes a difference from driftgp as large",
+        caption="p: probability of a difference this large from driftgp by chance alone",
     )
     console.print_table(
         [Column("lead", "steps ahead"), *(Column(line.method, line.method, figure) for line in found.lines)],

@@ -324,7 +324,7 @@ def newer(forecaster: Forecaster, past: Table, whole: Whole) -> Table:
         raise ValueError(
             f"the file has {seen[short[0]]} rows{whose}, and the checkpoint has taken in "
             f"{forecaster.rows_of(short[0])}: "
-            "rows without times are counted, so give a file that has all of them from the first one on"
+            "rows without times are counted, so give a file with all rows from the first one on"
         )
     return _rows(past, np.array(some, np.int64))
 

@@ -215,7 +215,8 @@ def _learned(page: Page, state: State, names: list[str]) -> None:
         levels = learned["calibration"].items()
         factors = ", ".join(f"{factor:.2f} ({level.replace(' %', '%')})" for level, factor in levels)
         page.add("What it has learned", ("Intervals", f"the model's own widths, times {factors}"))
-    wild = {name: count for name, count in about.get("limited", {}).items() if count}
+    # waves of the calendar are limited in the first rows only, before their whole range is known
+    wild = {name: count for name, count in about.get("limited", {}).items() if count and _shown(name) == name}
     if wild:
         page.add(
             "What to look at",
@@ -243,9 +244,25 @@ def _first_rows_without(name: str) -> int:
 
 
 def _importance(shares: dict[str, float]) -> str:
-    shown = [f"{name} {share:.0%}" for name, share in list(shares.items())[:INPUTS_SHOWN]]
-    more = len(shares) - len(shown)
+    together: dict[str, float] = {}
+    for name, share in shares.items():
+        together[_shown(name)] = together.get(_shown(name), 0.0) + share
+    ordered = sorted(together.items(), key=lambda item: -item[1])
+    shown = [f"{name} {share:.0%}" for name, share in ordered[:INPUTS_SHOWN]]
+    more = len(ordered) - len(shown)
     return "what matters most: " + ", ".join(shown) + (f", {more} more" if more > 0 else "")
+
+
+def _shown(name: str) -> str:
+    """The name of an input for people: the waves of a cycle are one.
+
+    >>> [_shown(name) for name in ("sin day", "cos 2 week", "lag 1")]
+    ['hour of day', 'day of week', 'lag 1']
+    """
+    from driftgp.runs.words import CYCLES
+
+    wave = re.fullmatch(r"(?:sin|cos) (?:\d+ )?(day|week|year)", name)
+    return CYCLES[wave[1]] if wave else name
 
 
 def _of_members(members: list[dict[str, Any]], about: dict[str, Any]) -> Iterator[Note]:

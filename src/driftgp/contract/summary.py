@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from driftgp.base.wording import figure
 from driftgp.kernels import Kernel
 
 
@@ -40,7 +41,7 @@ def _memories(memory: Any) -> str:
     if memory is None:
         return ""
     values = memory if isinstance(memory, list) else [memory]
-    return f", memory {', '.join('all' if value is None else format(value, '.3g') for value in values)} samples"
+    return f", memory {', '.join('all' if value is None else figure(value) for value in values)} samples"
 
 
 def _numbers(values: Sequence[float]) -> str:

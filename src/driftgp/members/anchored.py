@@ -25,8 +25,8 @@ from driftgp.predictions import Prediction
 # Stages of the work beside the recursion.
 NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS = range(9)
 # Rows in one piece of a sum over the rows of a fit, of its gradient, and of a replay.
-_SUMS_ROWS, _SLOPE_ROWS, _REPLAY_ROWS = 100, 50, 32
-# Points that L-BFGS accepts in the first fit, and in later ones, which begin where the last ended.
+_SUMS_ROWS, _SLOPE_ROWS, _REPLAY_ROWS = 100, 100, 64
+# Points that L-BFGS accepts in the first fit, and in later ones, which begin where the last ended and know its steps.
 _FIRST_POINTS, _LATER_POINTS = 26, 11
 _FEWEST = 32  # rows before the first fit
 _LONGEST = 4000  # rows from one fit to the next, at most
@@ -384,6 +384,10 @@ class Anchored(Model):
         if solved is None:
             self._tell(state, np.inf, state.fit.gradient)
             return
+        value = solved.value + evidence.prior_value(state.fit.trial)
+        if descent.refuses(state.fit, value):  # no gradient is needed there
+            self._tell(state, value, state.fit.gradient)
+            return
         r = evidence.reach(N, solved)
         state.sums[1, : packed_size(F)] = packed(r.C)
         state.moments[0, :F] = r.c
@@ -430,17 +434,18 @@ class Anchored(Model):
         state.stage, state.at = REPLAY, max(state.rows - self.ring, 0)
 
     def _replay(self, state: AnchoredState) -> None:
-        begin = max(state.at, state.rows - self.ring)
-        end = min(begin + _REPLAY_ROWS, state.rows)
+        begin, change = max(state.at, state.rows - self.ring), state.rows - state.fresh
+        end = min(begin + _REPLAY_ROWS, change if begin < change else state.rows)
         rows = np.arange(begin, end)
         Phi, y = self._next_features(state, state.X[rows % self.ring]), state.y[rows % self.ring]
-        for h, rate in enumerate(self.forgetting):
-            rates = np.full(len(rows), rate)
-            if h == 0:  # rows before an abrupt change are forgotten at the rate of the shortest memory
-                rates[rows < state.rows - state.fresh] = self.forgetting[-1]
-            weights = np.append(np.cumprod(rates[:0:-1])[::-1], 1.0)  # of the rows: those of the rows after them
-            state.sums[h] = state.sums[h] * np.prod(rates) + packed((Phi * weights[:, None]).T @ Phi)
-            state.moments[h] = state.moments[h] * np.prod(rates) + (Phi * weights[:, None]).T @ y
+        S, b = packed(Phi.T @ Phi), Phi.T @ y
+        rates = np.array(self.forgetting)
+        if begin < change:  # rows before an abrupt change are forgotten at the rate of the shortest memory
+            rates[0] = rates[-1]
+        for h, rate in enumerate(rates):
+            past, mean = rate ** len(rows), float(np.mean(rate ** np.arange(len(rows))))
+            state.sums[h] = past * state.sums[h] + mean * S
+            state.moments[h] = past * state.moments[h] + mean * b
         state.at = end
         if end == state.rows:
             state.stage, state.span = HEADS, 0  # the number of heads that are solved

@@ -12,7 +12,7 @@ from driftgp.contract.records import View, floats, number, whole
 PAIRS = 6  # steps that are remembered
 _LONGEST = 1.0  # change of any parameter in one step
 _DECREASE = 1e-4  # share of the expected decrease that is enough
-_SMALLEST = 1e-5  # a decrease below this, as a share of the decrease so far or of 1, ends the descent
+_SMALLEST = 1e-4  # a decrease below this, as a share of the decrease so far or of 1, ends the descent
 _TRIES = 6  # shorter steps in one direction
 
 
@@ -34,10 +34,21 @@ class DescentState(View):
 
 
 def begin(state: DescentState, theta: np.ndarray, points: int) -> None:
-    """Begin at theta; end after at most this number of points."""
+    """Begin at theta; end after at most this number of points.
+
+    Steps that are remembered from an earlier descent count: the function of a later fit is curved much the same.
+    """
     state.theta[...] = state.trial[...] = theta
-    state.tries = state.accepted = state.pairs = 0
+    state.tries = state.accepted = 0
     state.left, state.step, state.value = points, 0.0, 0.0
+
+
+def refuses(state: DescentState, value: float) -> bool:
+    """Whether the function at `trial` is too high, whatever its gradient there."""
+    if state.accepted == 0:
+        return False
+    slope = float(state.gradient @ state.direction)
+    return not value <= state.value + _DECREASE * state.step * slope
 
 
 def tell(state: DescentState, value: float, gradient: np.ndarray) -> bool:
@@ -48,11 +59,11 @@ def tell(state: DescentState, value: float, gradient: np.ndarray) -> bool:
             return False
         gained = np.inf
     else:
-        slope = float(state.gradient @ state.direction)
-        if not (sound and value <= state.value + _DECREASE * state.step * slope):
+        if not sound or refuses(state, value):
             state.tries += 1
             if state.tries > _TRIES:
                 return False
+            slope = float(state.gradient @ state.direction)
             # the lowest point of the parabola through the known values, within limits
             curve = value - state.value - state.step * slope
             best = -0.5 * slope * state.step**2 / curve if sound and curve > 0.0 else 0.0

@@ -191,11 +191,17 @@ def gradient(
     return np.concatenate([-by_lengthscale, [-by_variance], -by_linear, [by_noise]])
 
 
+def prior_value(theta: np.ndarray) -> float:
+    """The negative log prior, without its constant."""
+    mean, std = prior((len(theta) - 2) // 2)
+    z = (theta - mean) / std
+    return 0.5 * float(z @ z)
+
+
 def with_prior(theta: np.ndarray, value: float, gradient: np.ndarray) -> tuple[float, np.ndarray]:
     """A value and its gradient with the negative log prior added."""
     mean, std = prior((len(theta) - 2) // 2)
-    z = (theta - mean) / std
-    return value + 0.5 * float(z @ z), gradient + z / std
+    return value + prior_value(theta), gradient + (theta - mean) / std**2
 
 
 def _by_lengthscale(p: Parameters, W: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:

@@ -24,6 +24,9 @@ _ROOT_OFFSET, _ANSCOMBE = 0.15, 0.375
 # these that must agree. An input of whose values a smaller share than the last number occurs among the targets is not
 # one.
 _STRETCH, _FEWEST_ALIKE, _ALIKE, _KNOWN = 50, 20, 0.75, 0.1
+# Lags and targets that differ by this share of the targets' spread are the same: one of them was rounded on its way.
+# Values this near to a whole number, by their own size, are whole.
+_SAME, _WHOLE = 1e-6, 1e-8
 
 
 class Support(NamedTuple):
@@ -56,7 +59,7 @@ def support(y: Any) -> Support:
 
     Both bounds, 0 and 1 or 0 and 100, are taken if no value lies outside and either end occurs at least twice. If a
     value lies at a bound, the slack is half the smallest difference between two values, and at most half a standard
-    deviation: a value rounded to the bound may have been beyond it.
+    deviation. The reason: a value rounded to the bound may have been beyond it.
 
     >>> rng = np.random.default_rng(0)
     >>> support(rng.poisson(2.0, 200))
@@ -89,9 +92,9 @@ def root_offset(values: np.ndarray) -> float:
 def lagged(X: np.ndarray, y: np.ndarray) -> tuple[tuple[int, int], ...]:
     """Inputs of X (N×D) that are targets y (N×P) of some rows before, with the output that they are of.
 
-    In each stretch of 50 rows, three in four values must equal the target k rows before. k may differ between
-    stretches, since rows may be missing. A pair in which both are the most common target, such as 0 and 0, does not
-    count.
+    In each stretch of 50 rows, three in four values must equal the target k rows before, up to rounding. k may differ
+    between stretches, since rows may be missing. A pair in which both are the most common target, such as 0 and 0, does
+    not count.
 
     >>> y = np.random.default_rng(0).poisson(3.0, 200).astype(float)
     >>> lagged(np.column_stack([np.arange(195), y[2:-3]]), y[5:, None])
@@ -108,6 +111,8 @@ def lagged(X: np.ndarray, y: np.ndarray) -> tuple[tuple[int, int], ...]:
 def _is_lag(x: np.ndarray, y: np.ndarray) -> bool:
     values, counts = np.unique(y[np.isfinite(y)], return_counts=True)
     here = np.isfinite(x)
+    if len(values) > 1:
+        x = _snapped(x, values, _SAME * values.std())
     if len(values) < 2 or not np.any(here) or np.mean(np.isin(x[here], values)) < _KNOWN:
         return False  # most columns are not like targets at all
     common = values[counts.argmax()]
@@ -125,6 +130,13 @@ def _is_lag(x: np.ndarray, y: np.ndarray) -> bool:
             shares.append(np.max(alike[rows >= _FEWEST_ALIKE] / rows[rows >= _FEWEST_ALIKE]))
     first = next((i for i, share in enumerate(shares) if share >= _ALIKE), None)
     return first is not None and bool(np.mean(shares[first:]) >= _ALIKE)
+
+
+def _snapped(x: np.ndarray, values: np.ndarray, tolerance: float) -> np.ndarray:
+    """Each number, or the nearest of the values (in increasing order) if that is within the tolerance."""
+    above = np.searchsorted(values, x).clip(1, len(values) - 1)
+    nearest = np.where(np.abs(values[above - 1] - x) < np.abs(values[above] - x), values[above - 1], values[above])
+    return np.where(np.abs(nearest - x) <= tolerance, nearest, x)
 
 
 def _column(values: np.ndarray) -> tuple[float | None, float | None, float]:
@@ -147,7 +159,7 @@ def _zeros_pile_up(values: np.ndarray) -> bool:
 
 
 def _counts(values: np.ndarray) -> bool:
-    whole = bool(np.all(values == np.floor(values)))
+    whole = bool(np.all(np.abs(values - np.round(values)) <= _WHOLE * values))
     return (
         whole
         and bool(values.min() < 0.2 * np.median(values))

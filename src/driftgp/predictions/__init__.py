@@ -5,6 +5,7 @@ from driftgp.predictions.bounded import Bounded
 from driftgp.predictions.forecast import Forecast
 from driftgp.predictions.gaussian import Gaussian
 from driftgp.predictions.joined import Joined, joined
+from driftgp.predictions.limited import Limited
 from driftgp.predictions.mixture import Mixture
 from driftgp.predictions.normal import nominal_reach
 from driftgp.predictions.recalibrated import Recalibrated
@@ -16,6 +17,7 @@ __all__ = [
     "Forecast",
     "Gaussian",
     "Joined",
+    "Limited",
     "Mixture",
     "Prediction",
     "Recalibrated",

@@ -174,6 +174,11 @@ class Prediction(abc.ABC):
             return self.each(lambda array: array[..., chosen])
         return self.each(lambda array: array[..., chosen, :])
 
+    @property
+    def called(self) -> str:
+        """Its name in `repr`."""
+        return type(self).__name__
+
     def __repr__(self) -> str:
         N, *P = np.shape(np.atleast_1d(self.mean))
         count = f"{N} row{'s' if N != 1 else ''}" + (f" × {P[0]} outputs" if P else "")
@@ -181,7 +186,7 @@ class Prediction(abc.ABC):
         rows = zip(*(_shown(values) for values in (first.mean, *first.interval(0.95))), strict=True)
         shown = [f"{mean} ({below} to {above})" for mean, below, above in rows]
         more = ", …" if N > _ROWS_SHOWN else ""
-        return f"<{type(self).__name__} of {count}: mean (95% interval) {', '.join(shown)}{more}>"
+        return f"<{self.called} of {count}: mean (95% interval) {', '.join(shown)}{more}>"
 
 
 def around_the_median(low: np.ndarray, middle: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -47,6 +47,11 @@ class Joined(Prediction):
         self.source: Source | None = source  # where the rows came from, if that was a frame
 
     @property
+    def called(self) -> str:
+        """Its name in `repr`: that of its parts."""
+        return self.parts[0].called
+
+    @property
     def mean(self) -> np.ndarray:
         """Mean of a new target."""
         return self._scattered([part.mean for part in self.parts], 0)

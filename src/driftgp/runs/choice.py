@@ -1,8 +1,8 @@
 """Lags and calendar, if not given: chosen by the time between rows and the correlation of targets.
 
 lags        the last three targets, and the target a season before if targets at this distance are correlated. A season
-            is a day, a week or a year of months by the clock; without dates it is the period of the first rows
-calendar    the day for rows up to half a day apart, the week for rows up to a day apart, the year for weeks and months
+is a day, a week or a year of months by the clock; without dates it is the period of the first rows calendar    the day
+for rows up to half a day apart, the week for rows up to a day apart, the year for weeks and months
 """
 
 import math

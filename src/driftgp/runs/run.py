@@ -23,7 +23,7 @@ from driftgp.runs.leaks import find_leaks
 from driftgp.runs.models import ByName
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.settings import DEFAULT, SECONDS, Settings, settings_from
-from driftgp.stream import store
+from driftgp.stream import order, store
 from driftgp.stream.keys import key_column
 from driftgp.stream.monitor import Monitor, Watched
 from driftgp.stream.settings import Settings as StreamSettings
@@ -35,6 +35,7 @@ KIND = "run"
 PEEK = 1000  # rows of a file that show its format; of a live stream only the first row
 BLOCK = 1 << 14  # rows read, and answered, at a time
 EACH, MOST = 128, 1 << 17  # rows of each series in a block, and largest number of all rows in it
+_SAID = ("had no value in", "almost exactly", order.MIXED, order.LATE)  # by the summary, in its own words
 _UNITS = {"seconds": 1.0, "milliseconds": 1e3}
 _WRONG = (KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
@@ -306,7 +307,7 @@ class Run:
         for warning in caught:
             text = str(warning.message)
             # the summary says this about all rows, or from the first rows
-            if text not in self.remarks and "had no value in" not in text and "almost exactly" not in text:
+            if text not in self.remarks and not any(part in text for part in _SAID):
                 self.remarks.append(text)
         return prediction, flags
 
@@ -405,7 +406,7 @@ def _facts(stored: dict[str, Any]) -> Facts:
         leaks=tuple(map(str, stored["leaks"])),
         keys=tuple(map(str, stored["keys"])),
         sorted=_count(stored["sorted"]),
-        live=stored["live"] is True,
+        live=stored.get("live") is True,
     )
 
 

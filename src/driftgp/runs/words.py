@@ -8,7 +8,7 @@ from driftgp.stream.monitor import Monitor
 from driftgp.stream.scores import given_the_row
 
 _NAMED = 12  # columns that are named one by one
-_CYCLES = {"day": "hour of day", "week": "day of week", "year": "day of year"}
+CYCLES = {"day": "hour of day", "week": "day of week", "year": "day of year"}
 
 
 def model(run: Run | Saved) -> str:
@@ -41,7 +41,7 @@ def inputs(run: Run | Saved) -> list[tuple[str, str]]:
     if settings.lags:
         how = "" if run.settings.lags is not None else _how(run)
         lines.append(("Lags", f"the target {_some([str(lag) for lag in settings.lags])} rows before{how}"))
-    cycles = [*(_CYCLES[cycle] for cycle in settings.calendar), *(["holidays"] if settings.holidays else [])]
+    cycles = [*(CYCLES[cycle] for cycle in settings.calendar), *(["holidays"] if settings.holidays else [])]
     if cycles:
         how = "" if run.settings.calendar is not None else " (chosen from the times; --calendar sets it)"
         lines.append(("Calendar", ", ".join(cycles) + how))

@@ -16,6 +16,7 @@ from driftgp.base import checks, frames
 from driftgp.base.frames import Column, Source, Table
 from driftgp.models.model import State, warn_of_units
 from driftgp.predictions import Prediction
+from driftgp.stream import order
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
@@ -156,6 +157,8 @@ class Streams:
             grown = plan
         times = self._times(table)
         wall = np.full(len(codes), np.nan) if times is None else times.clock
+        if learn:
+            _warn(order.mixed(table, times, self.settings))
         if self.settings.needs_dates and (times is None or times.kind != "times"):
             raise ValueError("the calendar needs the dates of the rows: name their column with time=…")
         if np.isinf(codes).any():
@@ -376,8 +379,10 @@ class Streams:
             raise
         self._doubtful = False
         places, own = list(which.values()), prepared.values()
+        late = scattered(places, [each.passed.late for each in own])
+        _warn(order.unsorted(late))
         flags = {
-            "late": scattered(places, [each.passed.late for each in own]),
+            "late": late,
             "jump": scattered(places, [each.passed.jumped for each in own]),
             "missing": np.isnan(y).all(1),
             "skipped" if self.settings.missing == "skip" else "carried": gaps,
@@ -520,6 +525,11 @@ def _job(series: Series, own: Prepared, *, at_once: bool, known: np.ndarray | No
 def _warming(series: Series, rows: SeriesRows) -> Job:
     yield from series.warm(rows)
     return []
+
+
+def _warn(text: str | None) -> None:
+    if text is not None:
+        warnings.warn(text, UserWarning, stacklevel=5)
 
 
 def _spans(spans: Column, shape: tuple[int, ...]) -> np.ndarray:

@@ -49,6 +49,8 @@ class Scores:
     def __str__(self) -> str:
         lines = [f"{'':<24}{'RMSE':>10}{'MAE':>10}", f"{'forecast':<24}{figure(self.rmse):>10}{figure(self.mae):>10}"]
         lines += [f"{name:<24}{figure(rmse):>10}{figure(mae):>10}" for name, (rmse, mae) in self.naive.items()]
+        if not self.rows:
+            return "no row was scored: none has a target after a row with one, in the order of time"
         inside = f"{self.coverage:.1%} of {self.rows} targets in their {self.level:.0%} interval"
         lines.append(f"{inside}; CRPS {figure(self.crps)}")
         return "\n".join([*lines, *(f"{name}: {text}" for name, text in given_the_row(self.by_hour, self.by_decile))])

@@ -13,7 +13,7 @@ from driftgp.gp.window import Leaving, Windowed, WindowState, observed
 from driftgp.models import plausible
 from driftgp.models.model import Model, Units
 from driftgp.models.plausible import Span
-from driftgp.predictions import Mixture
+from driftgp.predictions import Limited, Mixture
 from driftgp.predictions.normal import log_pdf
 
 # Soft Bayes: how far one sample moves the weights, and the share of them that is given back to the prior each time.
@@ -213,11 +213,11 @@ class Bank(Model):
         members = [(f"member_{k}", model.forecast_dtype(outputs)) for k, model in enumerate(self.models)]
         return forecasts.layout(outputs, *own, *members)
 
-    def law(self, made: np.ndarray) -> Mixture:
-        """Mixture of the voices' normal distributions, moved by the shift."""
+    def law(self, made: np.ndarray) -> Limited:
+        """Mixture of the voices' normal distributions, moved by the shift, its tails limited."""
         weights = np.moveaxis(made["weights"], 1, 0)[:, :, None]  # V×N×1
         mean, variance, noise = np.moveaxis(self._voices(made), 0, 2).swapaxes(0, 1)  # 3 of V×N×P
-        return Mixture(weights, mean + made["shift"], variance, noise)
+        return Limited(Mixture(weights, mean + made["shift"], variance, noise))
 
     def derived(self) -> tuple[str, ...]:
         """Fields of the members."""

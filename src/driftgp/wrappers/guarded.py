@@ -34,8 +34,8 @@ SUSPECT = 20
 _LARGE = 10.0
 # A model is useless if its errors are this many times the spread of the targets.
 _USELESS = 2.0
-# After a first error of this many times the usual size the conditions are weaker: errors four times the usual size that
-# are most of the spread, or errors four times the spread.
+# After a first error of this many times the usual size the conditions are weaker. Errors four times the usual size that
+# are most of the spread are enough, or errors four times the spread.
 _ABRUPT, _LASTING, _MOST = 50.0, 4.0, 0.6
 # Largest number of new starts within 1000 samples: one at the beginning of bad data, and one at their end.
 _OFTEN = 2
@@ -101,9 +101,9 @@ class Guarded(Holding):
     (`Contract.move_level`). If the level soon comes back, the jump was a spike, and the past is not moved again for the
     next 1000 samples.
 
-    If an input changes in this sample or the one before, after five samples without a change, it may be the reason for
-    a wild target: a machine was switched off. Such a target does not move the past. It counts in full if it is more
-    than fifty standard deviations out, so that the model learns the effect of the switch.
+    An input may be the reason for a wild target: a machine was switched off. That is assumed if the input changes in
+    this sample or the one before, after five samples without a change. Such a target does not move the past. It counts
+    in full if it is more than fifty standard deviations out, so that the model learns the effect of the switch.
 
     If the past no longer applies, the held model starts anew: the unit of a sensor has changed, or bad data have ended.
     Two successive errors of more than ten times the usual size begin a trial of 20 samples. At its end the errors are

@@ -65,9 +65,9 @@ class Standardize(Holding):
     The scale of a column that has not varied yet is the size of its values, or 1 if they are 0. So a stream in other
     units (metres for millimetres) gives the same predictions in those units, from the first sample on. A sample that is
     far off moves the scale by a factor of two at most. So a single outlier changes no units, and a lasting change is
-    followed within a few samples. In a forecast an input counts as at most ten scales from the centre, where a slope
-    was never observed: a category that comes back after thousands of samples is such an input. A sample without a
-    target does not count.
+    followed within a few samples. In a forecast an input counts as at most ten scales from the centre, since a slope
+    was never observed farther out. A category that comes back after thousands of samples is such an input. A sample
+    without a target does not count.
 
     >>> from driftgp import AGP
     >>> X = np.linspace(0, 86_400, 60)[:, None] + 1.7e9

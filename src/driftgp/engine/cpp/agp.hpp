@@ -11,7 +11,7 @@ namespace DRIFTGP_LEVEL {
 
 class AGP final : public Node {
   public:
-    int T;                   // samples in the window, 0 if there is none
+    int T;                   // samples in the window, 0 without a window
     bool own_window = true;  // false, set before `declare`, where a bank holds the window
 
     AGP(const driftgp::Part &part, int D_, int P_) : rules(part, D_, P_) { D = D_, P = P_, T = rules.T; }

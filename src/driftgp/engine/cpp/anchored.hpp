@@ -13,7 +13,7 @@ namespace DRIFTGP_LEVEL {
 class Anchored : public Node {
     enum Stage { NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS };
     // as in anchored.py
-    static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 50, REPLAY_ROWS = 32;
+    static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 100, REPLAY_ROWS = 64;
     static constexpr int64_t FIRST_POINTS = 26, LATER_POINTS = 11, FEWEST = 32, LONGEST = 4000, APART = 100, SINCE = 50;
     static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7,
                             LEAST_NOISE = -23.025850929940457;  // the last: log 1e-10
@@ -247,11 +247,13 @@ class Anchored : public Node {
                 weights += c[i * P + o] * c[i * P + o];
             }
         }
-        reach(state, A, own, ld, c, memory);
-        std::copy_n(c, size_t(own) * P, state + moments);
         double evidence = P * (n * std::log(2.0 * 3.14159265358979323846 * q) + log_determinant) + squared - explained;
         state[totals + 2] = 0.5 * evidence + rest;
         state[totals + 3] = 0.5 * (P * (n - own + trace) - squared + explained + weights) - rest;
+        double whole_value = state[totals + 2] + prior_value(state, nullptr, memory);
+        if (fit.refuses(state, whole_value)) return tell(state, whole_value, state + fit.gradient);
+        reach(state, A, own, ld, c, memory);
+        std::copy_n(c, size_t(own) * P, state + moments);
         whole(state, stage) = SLOPE, whole(state, at) = 0;
     }
     // What the bound asks of 1, √v x and k(Z, x) rather than of φ(x) (evidence.reach): A⁻¹ goes to the sums, c is
@@ -352,8 +354,6 @@ class Anchored : public Node {
         const double *slopes = state + totals + 4;
         for (int d = 0; d < D; d++) by[d] = slopes[d];
         double all = z.add_between(Wz, by, memory);
-        double *mean = memory.take(K), *std = memory.take(K), value = state[totals + 2];
-        prior_of(D, mean, std);
         by[D] = slopes[D] + all - P * double(sampled(state)) * p.variance / (2.0 * p.noise);
         for (int d = 0; d < D; d++) {
             double squares = 0.0;
@@ -361,11 +361,21 @@ class Anchored : public Node {
             by[D + 1 + d] = 0.5 * (squares - P * (1.0 - C[packed_row(own, 1 + d)]));
         }
         by[K - 1] = -state[totals + 3];
+        for (int i = 0; i < K; i++) by[i] = -by[i];
+        double value = state[totals + 2] + prior_value(state, by, memory);
+        tell(state, value, by);
+    }
+    // −log of the prior at the trial, to whose gradient it adds its own.
+    double prior_value(const double *state, double *by, Memory &memory) const {
+        Lease lease(memory);
+        double *mean = memory.take(K), *std = memory.take(K), value = 0.0;
+        prior_of(D, mean, std);
         for (int i = 0; i < K; i++) {
             double away = (state[fit.trial + i] - mean[i]) / std[i];
-            value += 0.5 * away * away, by[i] = -by[i] + away / std[i];
+            value += 0.5 * away * away;
+            if (by) by[i] += away / std[i];
         }
-        tell(state, value, by);
+        return value;
     }
     void replay_from(double *state, Memory &memory) const {
         Hyperparameters p(state + fit.theta, D, memory);
@@ -380,31 +390,31 @@ class Anchored : public Node {
         Hyperparameters p(state + fit.theta, D, memory);
         FixedPoints z(p, state + next_Z, M, next_count(state));
         int64_t there = whole(state, rows), begin = std::max<int64_t>(whole(state, at), there - ring);
-        int count = int(std::min<int64_t>(REPLAY_ROWS, there - begin));
+        int64_t change = there - whole(state, fresh);  // a piece is of before it, or of after it
+        int count = int(std::min<int64_t>(REPLAY_ROWS, (begin < change ? change : there) - begin));
         const double *xs[REPLAY_ROWS];
         for (int i = 0; i < count; i++) xs[i] = x_of(state, begin + i);
         double *Nt = z.turned(state + next_N, memory);
         double *Kx = memory.take(size_t(count) * z.ld), *near = memory.take(size_t(count) * z.ld);
-        double *Phi = memory.take(size_t(count) * ldF), *weighted = memory.zeros(size_t(count) * ldF);
-        double *S = memory.zeros(size_t(F) * ldF);
+        double *Phi = memory.take(size_t(count) * ldF), *S = memory.zeros(size_t(F) * ldF);
         z.features(xs, count, Nt, Kx, near, Phi, F, ldF);
-        int64_t change = there - whole(state, fresh);
+        product<true>(F, F, count, Phi, ldF, Phi, ldF, S, ldF, FIRST, LAST, SET, true);
         for (int h = 0; h < heads.count(); h++) {
-            double past = 1.0;  // the weight that the rows after this one leave it
-            for (int i = count - 1; i >= 0; i--) {
-                for (int j = 0; j < F; j++) weighted[size_t(i) * ldF + j] = past * Phi[size_t(i) * ldF + j];
-                past *= h == 0 && begin + i < change ? heads.rates.back() : heads.rates[h];
-            }
+            double rate = h == 0 && begin < change ? heads.rates.back() : heads.rates[h], past = 1.0, mean = 0.0;
+            for (int i = 0; i < count; i++) mean += past / count, past *= rate;
             double *part = state + sums + h * packed_size(F), *b = state + moments + size_t(h) * F * P;
-            unpack(part, F, ldF, S);
-            for (int i = 0; i < F; i++) scale(past, S + size_t(i) * ldF, i, F);
-            product<true>(F, F, count, Phi, ldF, weighted, ldF, S, ldF, FIRST, LAST, ADD, true);
-            pack(S, F, ldF, part);
+            for (int i = 0; i < F; i++) {
+                double *row = part + packed_row(F, i) - i;
+                const double *more = S + size_t(i) * ldF;
+                int j = i;
+                for (; j + W <= F; j += W) store(row + j, past * load(row + j) + mean * load(more + j));
+                for (; j < F; j++) row[j] = past * row[j] + mean * more[j];
+            }
             for (int j = 0; j < F; j++)
                 for (int o = 0; o < P; o++) {
                     double added = 0.0;
-                    for (int i = 0; i < count; i++) added += weighted[size_t(i) * ldF + j] * y_of(state, begin + i)[o];
-                    b[size_t(j) * P + o] = past * b[size_t(j) * P + o] + added;
+                    for (int i = 0; i < count; i++) added += Phi[size_t(i) * ldF + j] * y_of(state, begin + i)[o];
+                    b[size_t(j) * P + o] = past * b[size_t(j) * P + o] + mean * added;
                 }
         }
         whole(state, at) = begin + count;

@@ -44,6 +44,9 @@ class Bank : public Node {
     Mixture mixture(const double *made, int p) const {
         return Mixture(voices_in_all(), made + told_weights, made + p, told_voices.data(), size_t(P));
     }
+    LimitedMixture law(const double *made, int p) const {
+        return LimitedMixture(mixture(made, p), std::sqrt(made[P + p]));
+    }
     static double limited(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
     void share_window(Member &member) {
         AGP *agp = dynamic_cast<AGP *>(member.node.get());
@@ -395,13 +398,13 @@ class Bank : public Node {
     // ---- the law: a mixture
 
     double to_normal(const double *made, int p, double y) const override {
-        return mixture(made, p).to_normal(y - made[told_shift + p]);
+        return law(made, p).to_normal(y - made[told_shift + p]);
     }
     double from_normal(const double *made, int p, double z) const override {
-        return mixture(made, p).from_normal(z) + made[told_shift + p];
+        return law(made, p).from_normal(z) + made[told_shift + p];
     }
     double log_prob(const double *made, int p, double y) const override {
-        return mixture(made, p).log_prob(y - made[told_shift + p]);
+        return law(made, p).log_prob(y - made[told_shift + p]);
     }
 };
 

@@ -8,10 +8,9 @@ namespace DRIFTGP_LEVEL {
 
 class Descent {
     static constexpr int PAIRS = 6, TRIES = 6;  // as in descent.py
-    static constexpr double LONGEST = 1.0, DECREASE = 1e-4, SMALLEST = 1e-5;
+    static constexpr double LONGEST = 1.0, DECREASE = 1e-4, SMALLEST = 1e-4;
     int K = 0;
-    size_t gradient = 0, value = 0, direction = 0, step = 0, tries = 0, accepted = 0, left = 0, steps = 0, turns = 0,
-           pairs = 0;
+    size_t value = 0, direction = 0, step = 0, tries = 0, accepted = 0, left = 0, steps = 0, turns = 0, pairs = 0;
 
     double dotted(const double *a, const double *b) const {
         double s = 0.0;
@@ -52,7 +51,7 @@ class Descent {
     }
 
   public:
-    size_t theta = 0, trial = 0;
+    size_t theta = 0, trial = 0, gradient = 0;
 
     void declare(Layout &state, size_t start, int parameters) {
         K = parameters;
@@ -65,9 +64,15 @@ class Descent {
     }
     void begin(double *state, const double *from, int64_t points) const {
         std::copy_n(from, K, state + theta), std::copy_n(from, K, state + trial);
-        whole(state, tries) = whole(state, accepted) = whole(state, pairs) = 0;
+        whole(state, tries) = whole(state, accepted) = 0;
         whole(state, left) = points;
         state[step] = state[value] = 0.0;
+    }
+    // Whether the function at `trial` is too high, whatever its gradient.
+    bool refuses(const double *state, double found) const {
+        if (whole(state, accepted) == 0) return false;
+        double fall = dotted(state + gradient, state + direction);
+        return !(found <= state[value] + DECREASE * state[step] * fall);
     }
     // Takes the function at `trial`; whether it is wanted at another point.
     bool tell(double *state, double found, const double *slope) const {
@@ -76,9 +81,9 @@ class Descent {
         if (whole(state, accepted) == 0) {
             if (!sound) return false;
         } else {
-            double fall = dotted(state + gradient, state + direction), length = state[step];
-            if (!(sound && found <= state[value] + DECREASE * length * fall)) {
+            if (!sound || refuses(state, found)) {
                 if (++whole(state, tries) > TRIES) return false;
+                double fall = dotted(state + gradient, state + direction), length = state[step];
                 double curve = found - state[value] - length * fall;
                 double best = sound && curve > 0.0 ? -0.5 * fall * length * length / curve : 0.0;
                 state[step] = std::min(std::max(best, 0.1 * length), 0.5 * length);

@@ -70,8 +70,8 @@ class Gaps : public Moved {
             b[i] = rest / R[size_t(i) * ld + i];
         }
     }
-    // The factor of the covariances of u, in units of their own: inputs of this row, and of the one before where
-    // `missing` says so. nullptr if there is none.
+    // The factor of the covariances of u, scaled to unit variances. u has inputs of this row, or of the one before
+    // where `missing` says so. nullptr if the factorisation fails.
     const double *factor(const double *state, const double *units, const bool *missing, double more, int ld,
                          Memory &memory) const {
         if (!joined(state)) return nullptr;

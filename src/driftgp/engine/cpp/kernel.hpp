@@ -122,7 +122,8 @@ struct Moves {
 };
 
 class Kernel {
-    static constexpr int DIRECT = 3;  // up to so many inputs distances are summed from differences, which is exact
+    // up to this number of inputs, distances are summed from differences, which is exact
+    static constexpr int DIRECT = 3;
     static constexpr double DOMINATES = 100.0;  // a difference of terms loses this many roundings at most
     static constexpr double PI = 3.14159265358979323846;
 

@@ -67,8 +67,8 @@ static inline double lower_score(double log_p) {
 
 // ---- a mixture of normal distributions -----------------------------------------------------------------------------
 
-// K of them with weights that sum to 1, for one output of a bank's forecast: member k has its mean at means[at[k]] and
-// its variance so many numbers after it.
+// K of them with weights that sum to 1, for one output of a bank's forecast. Member k has its mean at means[at[k]], and
+// its variance a fixed number of places after it.
 class Mixture {
     static constexpr int MOST_TURNS = 400;
     static constexpr double FARTHEST = 35.0;   // beyond this score a tail is computed by its logarithm
@@ -196,6 +196,38 @@ class Mixture {
             y = next > low && next < high && turn % 8 != 0 ? next : 0.5 * (low + high);
         }
         return 0.5 * (low + high);
+    }
+};
+
+// A mixture whose tails are no longer than its standard deviation gives reason to (predictions/limited.py).
+class LimitedMixture {
+    static constexpr double FROM = 2.5, SLOPE = 2.0;
+    const Mixture held;
+    const double slope;
+
+    // The score of y on the line of the side where it is, by size; 0 within ±FROM.
+    double on_line(double y, double z) const {
+        if (!(std::fabs(z) > FROM)) return 0.0;
+        double side = std::copysign(1.0, z), size = FROM + side * (y - held.from_normal(side * FROM)) / slope;
+        return size > FROM ? size : 0.0;
+    }
+
+  public:
+    LimitedMixture(const Mixture &held, double std) : held(held), slope(SLOPE * std) {}
+
+    double to_normal(double y) const {
+        double z = held.to_normal(y), size = on_line(y, z);
+        return size > std::fabs(z) ? std::copysign(size, z) : z;
+    }
+    double log_prob(double y) const {
+        double z = held.to_normal(y), size = on_line(y, z);
+        return size > std::fabs(z) ? normal_log_pdf(size) - std::log(slope) : held.log_prob(y);
+    }
+    double from_normal(double z) const {
+        if (!(std::fabs(z) > FROM) || !std::isfinite(z)) return held.from_normal(z);
+        double side = std::copysign(1.0, z);
+        double end = held.from_normal(side * FROM) + side * (std::fabs(z) - FROM) * slope;
+        return std::fabs(held.to_normal(end)) < std::fabs(z) ? end : held.from_normal(z);
     }
 };
 

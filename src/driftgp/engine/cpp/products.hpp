@@ -238,12 +238,6 @@ static void dots(int rows, int columns, const double *A, const double *B, int ld
         }
 }
 
-// The upper triangle into the lower.
-static inline void mirror(double *A, int m, int ld) {
-    for (int i = 1; i < m; i++)
-        for (int j = 0; j < i; j++) A[size_t(i) * ld + j] = A[size_t(j) * ld + i];
-}
-
 // Lanes of a and b, those of b counted after those of a.
 static inline Vec pick(Vec a, Vec b, VecInt which) {
 #ifdef __clang__
@@ -284,6 +278,23 @@ static inline void transpose(int rows, int columns, const double *A, int lda, do
     }
     for (; i < rows; i++)
         for (int j = 0; j < columns; j++) B[size_t(j) * ldb + i] = A[size_t(i) * lda + j];
+}
+
+// The upper triangle into the lower, square by square.
+static inline void mirror(double *A, int m, int ld) {
+    int i = 0;
+    for (; i + W <= m; i += W) {
+        for (int j = 0; j < i; j += W) {
+            Vec r[W];
+            for (int k = 0; k < W; k++) r[k] = load(A + size_t(j + k) * ld + i);
+            exchange_quarters<W / 2>(r);
+            for (int k = 0; k < W; k++) store(A + size_t(i + k) * ld + j, r[k]);
+        }
+        for (int k = 1; k < W; k++)
+            for (int l = 0; l < k; l++) A[size_t(i + k) * ld + i + l] = A[size_t(i + l) * ld + i + k];
+    }
+    for (; i < m; i++)
+        for (int j = 0; j < i; j++) A[size_t(i) * ld + j] = A[size_t(j) * ld + i];
 }
 
 // ---- factors

@@ -151,7 +151,7 @@ class Work {
     int most;  // points in use at any time of this call, as far as the state has room for them
     // Memory of a step. Matrices are M×M, rows ld apart.
     double *k, *Ut, *Xt = nullptr;  // M; inputs of points and samples by columns
-    double *N, *Phi, *S, *one, *two, *R;  // one and two for whatever needs them
+    double *N, *Phi, *S, *one, *two, *R;  // one and two for temporary use
     double *b;  // bᵀ, P×M
     double *K;  // Kux, M×T: the state's own or, once it is opened, with rows padded
     int ldK;  // distance between its rows, T or ldT
