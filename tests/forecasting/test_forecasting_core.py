@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from driftgp.forecasting import mixture
+from driftgp.forecasting.by_slot import BySlot
 from driftgp.forecasting.regression import Regression
 from driftgp.forecasting.seasons import Seasons, found, of_clock
 from driftgp.forecasting.series import Series, Settings
@@ -247,3 +248,61 @@ def test_a_copy_goes_on_by_itself():
 def test_too_few_targets_for_a_forecast_are_named():
     with pytest.raises(ValueError, match="a forecast needs 3 targets or more; there are 2"):
         followed(Settings(3), np.array([1.0, np.nan, 2.0])).fan(np.arange(3))
+
+
+# ---- regressions by slot ---------------------------------------------------------------------------------------------
+
+
+def by_slot(known: np.ndarray, horizon: int = 30) -> BySlot:
+    """Of days of 12 rows and weeks, with columns that say only what they are."""
+    return BySlot((12, 84), horizon, 1000.0, known.shape[1], known, yearly=False)
+
+
+def test_a_slot_is_weighted_least_squares_over_its_rows():
+    rng = np.random.default_rng(0)
+    model = by_slot(np.zeros((0, 1)))
+    Phi, z = rng.normal(size=(20, model.D)), rng.normal(size=20)
+    for phi, value in zip(Phi, z, strict=True):
+        model.learn(value, 0.5, phi, 3)
+    weight = model.forgetting ** (19 - np.arange(20))
+    A = model.forgetting**20 * np.diag(1.0 / model.prior) + (Phi * weight[:, None]).T @ Phi
+    b = (Phi * weight[:, None]).T @ (z - 0.5)
+    np.testing.assert_allclose(model.theta[3], np.linalg.solve(A, b), rtol=1e-7, atol=1e-10)
+    assert not model.theta[np.arange(12) != 3].any()
+
+
+def test_one_far_value_moves_a_slot_no_more_than_a_usual_error():
+    rng, moved = np.random.default_rng(0), []
+    for far in (5.0, 5e6):
+        model = by_slot(np.zeros((0, 0)))
+        Phi = rng.normal(size=(60, model.D))
+        for phi in Phi:
+            model.learn(float(phi[0]) + rng.normal(), 0.0, phi, 0)
+        before = model.theta[0].copy()
+        model.learn(far, 0.0, Phi[0], 0)
+        moved.append(np.abs(model.theta[0] - before).max())
+    assert max(moved) < 0.2
+
+
+def test_values_that_a_slot_looks_back_to_are_known_at_the_origin():
+    values = np.arange(500.0)
+    model = by_slot(np.zeros((0, 0)), horizon=100)
+    slots = (500 + np.arange(100)) % np.array([[12], [84]])
+    phi, level = model.features(values, slots, np.zeros(100))
+    later = np.append(values, [1e9])[:-1]
+    np.testing.assert_array_equal(model.features(later, slots, np.zeros(100))[0], phi)
+    assert level.max() <= 499.0
+    np.testing.assert_allclose(phi[:12, 0] + level[:12], values[-12:])  # a season before each of the next rows
+    np.testing.assert_allclose(phi[12:24, 0] + level[12:24], values[-12:])  # the last one that is known
+    np.testing.assert_allclose(phi[:84, len(model.lags)] + level[:84], values[-84:])
+
+
+def test_columns_count_by_slot_of_the_season():
+    rng, n = np.random.default_rng(0), 2400
+    known = rng.normal(size=(n, 1))
+    hour = np.arange(n) % 24
+    y = 100.0 + 20.0 * np.where(hour < 12, 1.0, -1.0) * known[:, 0] + rng.normal(size=n)
+    series = followed(Settings(24, known=1, step=3600.0), y[:-24], known=known[:-24])
+    fan = series.fan(np.arange(24), times(n)[-24:], known[-24:])
+    assert np.abs(fan.mean - y[-24:]).mean() < 2.0
+    assert series.weights()["slots"].sum() + series.weights()["slots and last errors"].sum() > 12.0

@@ -20,7 +20,8 @@ envelope around the values that still count (`envelope`).
 import numpy as np
 
 from driftgp.contract.protocol import LARGEST
-from driftgp.forecasting import effects, frame, mixture, native, reach, seasons
+from driftgp.forecasting import by_slot, effects, frame, mixture, native, reach, seasons
+from driftgp.forecasting.by_slot import BySlot
 from driftgp.forecasting.effects import Columns, Effects
 from driftgp.forecasting.envelope import envelope
 from driftgp.forecasting.fan import Fan
@@ -44,16 +45,18 @@ LEVEL = LEVELS.index(0.95)
 GAPS = ("said", "m", "z", "held", "ranges", "effects.before")  # arrays in which NaN stands for missing values
 MOST_NUMBER = 1e150
 WILD = 8.0  # usual errors: a value farther off than this, and well outside the last values, is wild
-OUTSIDE = 0.25  # share of the range of the last values: a wild value is farther outside than this
+OUTSIDE = 1.0  # share of the range of the last values: a wild value is farther outside than this
 LEAST = 0.02  # least usual error, in units of the series, by which a value is called wild
 HELD = 3  # successive wild values that show a change
 GROWTH = 10.0  # growth of the usual errors if these values are not alike
-CLIP = 5.0  # usual errors: a larger error counts as this in the regressions
+CLIP = 2.0  # usual errors: a larger error counts as this in the regressions
 SEASONS = 36.0  # rows of the longest season until an origin counts 1/e in the regressions
 START = (1.0, 0.0)  # of the value one short season before, and one long season before, where many lags begin
 PRIOR = 0.03  # variance of a weight of the regressions
 YEARLY = 200  # rows of a year, at least, for its phase to be an input
 LONGEST_STEP = 86400.0 * 3  # seconds of a row, at most, for the same
+
+Parts = tuple[np.ndarray, float]  # what the known columns of a row say: by origin, and by its slot
 
 
 class Core(Part):
@@ -111,20 +114,28 @@ class Core(Part):
         )
         if self.wide is not None:
             self.wide.w[...] = self.inputs.naive(H, START)
+        self.by_slot = (
+            BySlot(lengths, H, memory, self.columns.plain, self.columns.scaled(rows[:, 1 : 1 + K]), yearly=yearly)
+            if lengths and settings.effort != "low" and K
+            else None
+        )
         self.names = ["last", *(f"naive {length}" for length in lengths)]
         self.names += [f"smoother {j + 1}" for j in range(len(rates))]
         self.names += ["calendar"] * self.effective + ["few lags"]
         self.names += ["points"] * (self.waves is not None) + ["many lags"] * (self.wide is not None)
+        self.names += ["slots", "slots and last errors"] * (self.by_slot is not None)
         J = len(self.names)
         self.whole = constant(np.array([name == "last" or name.startswith("naive") for name in self.names], np.float64))
-        self.open = constant(1.0 - self.whole)  # the members to which the part of known columns is added
+        self.own = constant(np.array([name.startswith("slots") for name in self.names], np.float64))
+        self.open = constant(1.0 - self.whole - self.own)  # the members to which the part of known columns is added
         self.mixture = Mixture(H, np.where(self.whole > 0.0, 1.0, 1.5))
         # forecasts that wait for their targets
         T = len(self.mixture.leads)
         self.lead = constant(np.arange(H))
         self.all_but = constant(np.arange(T))
         self.said = np.full((H, T, J), np.nan)  # means of the members, known columns left out
-        self.m = np.full((4, H, H), np.nan)  # mean so far, share of open members, level and base of the regressions
+        # mean so far, share of open members, level and base of the regressions, share of those by slot, their forecast
+        self.m = np.full((6, H, H), np.nan)
         self.s = np.ones((H, H))
         self.beta = np.zeros((H, self.columns.width))
         self.z = np.full((H, H), np.nan)  # normal scores of the targets that have come
@@ -132,8 +143,8 @@ class Core(Part):
         self.reach = Reach(H, self.groups)
         self.R, self.origins = np.eye(H), np.ones(1)
         # the series
-        n = max(self.inputs.reach, H + short + 1)
-        self.history = np.zeros((3, n))  # values, less the known part, less the profile too; gaps filled; latest last
+        n = max(self.inputs.reach, H + short + 1, self.by_slot.reach if self.by_slot else 0)
+        self.history = np.zeros((4, n))  # values, less the known part, less the profile too; errors by slot
         season = np.where(np.isfinite(values), units.inwards(values), 0.0)[:short] if len(values) else np.zeros(1)
         self.history[:2] = season[np.arange(-n, 0) % len(season)]
         self.held = np.full((3, HELD), np.nan)  # the last wild values: row, value, and what was expected
@@ -165,6 +176,8 @@ class Core(Part):
         phase = 2.0 * np.pi * slots[0] / self.seasons.lengths[0] if self.seasons.lengths else np.zeros(N)
         x = self.columns.of(rows[:, 1 : 1 + K], phase)
         past = np.clip((rows[:, 1 + K :] - self.past_units[0]) / self.past_units[1], -10.0, 10.0)
+        if self.by_slot is not None:
+            x = np.concatenate([x, self.by_slot.of_columns(x, self.columns.scaled(rows[:, 1 : 1 + K]), keep=True)], 1)
         done = 0
         while done < N:
             done = native.take(self, rows[:, 0], slots, years, x, past, done)
@@ -174,17 +187,22 @@ class Core(Part):
 
     def _row(self, value: float, slots: np.ndarray, year: float, x: np.ndarray, past: np.ndarray) -> None:
         self.counts[0] += 1
-        row, H = self.row, self.settings.horizon
-        place = (row - 1 - self.lead) % H  # of the origins that forecast this row
+        place = self._place()
+        x, own = np.split(x, [self.columns.width])
         base = self.beta[place] @ x  # the part of the known columns in each of them, H
         m = self.m[0, place, self.lead] + self.m[1, place, self.lead] * base
+        part = 0.0
+        if self.by_slot is not None:
+            part = float(self.by_slot.part(own[None], self.by_slot.group(slots[:, None]))[0])
+            m = m + self.m[4, place, self.lead] * part
         expected = m[0] if m[0] == m[0] else self._naive_next()
         group = self._group(slots)
         y = float(np.clip(value, -LARGEST, LARGEST))
-        z = self._learned(y, float(expected), group, place, m, base)
+        z = self._learned(y, float(expected), group, place, m, (base, part))
         self.history[:, :-1] = self.history[:, 1:]
         effect = float(self.effects.beta @ x) if self.effective else 0.0
         self._learn(z, base, place)
+        error = 0.0 if self.by_slot is None else self._learn_slot(z, part, slots, year, own)
         if self.effective:
             g = self.effects.features(self._told(slots), year, x)
             self.effects.learn(z, g)
@@ -192,8 +210,12 @@ class Core(Part):
         there = z if z == z else float(expected)
         self.smoothers.learn(z - effect, slots)
         seasonal = self.smoothers.season(self.profile, slots)
-        self.history[:, -1] = there, there - effect, there - effect - seasonal
+        self.history[:, -1] = there, there - effect, there - effect - seasonal, error
         self._issue(slots, year, past)
+
+    def _place(self) -> np.ndarray:
+        """Of the origins that forecast this row, by lead."""
+        return (self.row - 1 - self.lead) % self.settings.horizon
 
     def _naive_next(self) -> float:
         """The value at the same place in the season before."""
@@ -217,14 +239,12 @@ class Core(Part):
 
     # ---- the forecasts of a row, judged by its target ----------------------------------------------------------------
 
-    def _learned(
-        self, y: float, expected: float, group: int, place: np.ndarray, m: np.ndarray, base: np.ndarray
-    ) -> float:
+    def _learned(self, y: float, expected: float, group: int, place: np.ndarray, m: np.ndarray, parts: Parts) -> float:
         """Judge the forecasts of this row by its value; return the value to learn, NaN for a wild one."""
         if self.row % self.block == 0:
             self.ranges[1], self.ranges[0] = self.ranges[0], np.nan
         if y != y:
-            self._judge(np.nan, group, place, m, base)
+            self._judge(np.nan, group, place, m, parts)
             return y
         farthest = self._farthest(group)
         z = self._inwards(y)
@@ -235,11 +255,11 @@ class Core(Part):
             wild = not self._moved(group)
             z = self._inwards(y)
         if wild:  # its error counts as the limit, so that a series with many wild values has wide intervals
-            self._judge(min(max(z, expected - farthest), expected + farthest), group, place, m, base, teach=False)
+            self._judge(min(max(z, expected - farthest), expected + farthest), group, place, m, parts, teach=False)
             return float("nan")
         self.held[...] = np.nan
         self._see(y)
-        self._judge(z, group, place, m, base)
+        self._judge(z, group, place, m, parts)
         return z
 
     def _inwards(self, y: float) -> float:
@@ -299,18 +319,18 @@ class Core(Part):
         return True
 
     def _judge(
-        self, z: float, group: int, place: np.ndarray, m: np.ndarray, base: np.ndarray, *, teach: bool = True
+        self, z: float, group: int, place: np.ndarray, m: np.ndarray, parts: Parts, *, teach: bool = True
     ) -> None:
         """Update weights, intervals and dependence by the errors of the forecasts for this row."""
         H, lead = self.settings.horizon, self.lead
         s, reached = self.s[place, lead], self.reach.reaches()
-        error = z - m
+        (base, part), error = parts, z - m
         scores = self.reach.learn(group, error, s, reached)
         self.z[place, lead] = scores
         if teach and z == z:
             self._count(z, m, error, s, reached)
             some = self.mixture.leads - 1
-            errors = z - self.said[place[some], self.all_but] - base[some, None] * self.open
+            errors = z - self.said[place[some], self.all_but] - base[some, None] * self.open - part * self.own
             self.mixture.learn(errors)
         for b in range(len(self.mixture.starts)):  # the blocks take turns, for any horizon
             if (self.row - b) % (OFTEN if self.row < EARLY else SELDOM) == 0:
@@ -350,6 +370,18 @@ class Core(Part):
         if self.wide is not None:
             self.wide.learn(self.row, target - self.m[2, place, self.lead], most)
 
+    def _learn_slot(self, z: float, part: float, slots: np.ndarray, year: float, x: np.ndarray) -> float:
+        """The regressions by slot learn; return by how much that of this slot was off."""
+        model, H = self.by_slot, self.settings.horizon
+        if z != z or model is None:
+            return 0.0
+        if self.row:
+            most = by_slot.LIMIT * np.sqrt(self.reach.all) if self.row >= 2 * FIRST_SCORES else np.full(H, np.inf)
+            model.late.learn(self.row, z - part - self.m[5, self._place(), self.lead], most)
+        phi, level = model.features(self.history[0, :-1], slots[:, None], np.array([year]))
+        group = int(model.group(slots[:, None])[0])
+        return model.learn(z, float(level[0]), np.concatenate([phi[0], x]), group)
+
     # ---- forecasts ---------------------------------------------------------------------------------------------------
 
     def _issue(self, slots: np.ndarray, year: float, past: np.ndarray) -> None:
@@ -359,7 +391,7 @@ class Core(Part):
         place = row % H
         if lengths:
             self.ahead[...] = (slots[:, None] + 1 + lead) % self.lengths[:, None]
-        values, less, dev = self.history
+        values, less, dev = self.history[:3]
         means = np.empty((len(self.names), H))
         means[0] = values[-1]
         j = 1
@@ -394,12 +426,20 @@ class Core(Part):
             phi = np.concatenate([inputs.of_large(less, slots, of_values, year, past), waves])
             self.wide.observe(row, phi)
             means[j] = of_values + self.wide.means(phi)
+        if self.by_slot is not None:
+            step = 2.0 * np.pi * (self.settings.step or 0.0) / (365.25 * 86400.0)
+            phis, levels = self.by_slot.features(values, self.ahead, year + step * (1 + lead))
+            means[-2] = self.m[5, place] = self.by_slot.forecasts(phis, levels, self.by_slot.group(self.ahead))
+            phi = np.append(self.history[3, : -self.by_slot.errors - 1 : -1], 1.0)
+            self.by_slot.late.observe(row, phi)
+            means[-1] = means[-2] + self.by_slot.late.means(phi)
         limits = self.units.inwards(np.array(envelope(*self._range())))
         np.clip(means, *limits, out=means)
         weights = self.mixture.of_leads()
         self.said[place] = means[:, self.mixture.leads - 1].T
         self.m[0, place] = np.einsum("hj,jh->h", weights, means)
         self.m[1, place] = weights @ self.open
+        self.m[4, place] = weights @ self.own
         self.m[2, place], self.m[3, place] = of_values, base
         self.s[place] = self.reach.sizes(self._groups())
         self.beta[place] = self.effects.beta
@@ -409,8 +449,11 @@ class Core(Part):
         """The forecasts issued after the last row, with the known columns of the steps, h×K."""
         h, place = len(index), self.row % self.settings.horizon
         phase = 2.0 * np.pi * self.ahead[0, :h] / self.seasons.lengths[0] if self.seasons.lengths else np.zeros(h)
-        base = self.columns.of(known, phase) @ self.beta[place]
-        m = self.m[0, place, :h] + self.m[1, place, :h] * base
+        x = self.columns.of(known, phase)
+        m = self.m[0, place, :h] + self.m[1, place, :h] * (x @ self.beta[place])
+        if self.by_slot is not None:
+            own = self.by_slot.of_columns(x, self.columns.scaled(known))
+            m += self.m[4, place, :h] * self.by_slot.part(own, self.by_slot.group(self.ahead[:, :h]))
         s, reached = self.s[place, :h].copy(), self.reach.reaches()[:h]
         normal = Gaussian(np.zeros(h), np.ones(h), np.ones(h))
         law = Recalibrated(normal, reached[:, 1].T.copy(), reached[:, 0].T.copy(), LEVELS)
@@ -438,8 +481,15 @@ class Core(Part):
                 self.few.forgetting, self.few.greatest, self.effects.forgetting,
                 effects.GREATEST * self.effects.D / effects.RIDGE,
                 effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL, reach.SLOWER, EARLY, OFTEN, SELDOM,
+                *self._of_slots(),
             ]
         )  # fmt: skip
+
+    def _of_slots(self) -> tuple[float, ...]:
+        """Of them, those of the regressions by slot."""
+        model = self.by_slot
+        greatest = (0.0, 0.0) if model is None else (by_slot.GREATEST * model.prior.sum(), model.late.greatest)
+        return (by_slot.ROBUST, by_slot.FIRST, by_slot.AVERAGED, 1.0 - 1.0 / by_slot.MEMORY, *greatest, by_slot.LIMIT)
 
     def check(self) -> None:
         """Refuse impossible numbers."""
@@ -465,5 +515,6 @@ class Core(Part):
 
     def _above_0(self) -> dict[str, np.ndarray]:
         reach = {"q": self.reach.q, "v": self.reach.v, "all": self.reach.all, "s": self.s}
+        own = {} if self.by_slot is None else {"size": self.by_slot.size}
         known = {"scale": self.columns.scale, "past_units": self.past_units[1]}
-        return reach | known | {"frame": self.frame[1:2], "n": self.mixture.n, "origins": self.origins}
+        return reach | known | own | {"frame": self.frame[1:2], "n": self.mixture.n, "origins": self.origins}

@@ -46,6 +46,16 @@ class Columns(Part):
         products = many * (many - 1) // 2 if many <= MOST_PRODUCTS else 0
         return K + many + products + (4 * many if self.daily else 0)
 
+    @property
+    def plain(self) -> int:
+        """Those of them that do not depend on the phase."""
+        K, many = len(self.centre), int(self.many.sum())
+        return K + many + (many * (many - 1) // 2 if many <= MOST_PRODUCTS else 0)
+
+    def scaled(self, known: np.ndarray) -> np.ndarray:
+        """Columns of rows in units of their spread, N×K."""
+        return np.clip((known - self.centre) / self.scale, -10.0, 10.0)
+
     def of(self, known: np.ndarray, phase: np.ndarray) -> np.ndarray:
         """Columns of rows whose phase of the day is given, N×width."""
         x = np.clip((known - self.centre) / self.scale, -FARTHEST, FARTHEST)

@@ -5,7 +5,9 @@ recent targets, with e the errors of the J members. The weights minimise
 
     wᵀ S w + κ τ |w − p|²     with w ≥ 0 and Σ w = 1,
 
-p ∝ MSE⁻², τ the least MSE. The mean covers a quarter of all targets so far, at most `MEMORY`.
+p ∝ MSE⁻², τ the least MSE. The mean covers a quarter of all targets so far, at most `MEMORY`. Large errors count
+less, since forecasts are judged by absolute errors: a row in which the mixture itself is off by more than r = √τ
+counts r/|wᵀe| (Huber's weights).
 """
 
 import numpy as np
@@ -16,7 +18,7 @@ MEMORY = 1500.0
 SHARE = 0.25
 RIDGE = 0.05
 FIRST = 10.0  # targets for which the ridge counts in full
-FARTHEST = 5.0  # usual errors of the best member: a target that all members miss by more counts less
+FARTHEST = 1.0  # usual errors of the best member: rows in which the mixture is farther off count less
 BLOCKS = (1, 3, 6, 12, 24, 48, 96, 192, 384, 768, 1536, 3072)
 TRACKED = 6  # leads of a block, at most, whose errors are followed
 
@@ -62,13 +64,13 @@ class Mixture(Part):
         """Take in the errors of all members at the leads that are followed, L×J; NaN where there was no forecast."""
         there = errors[:, 0] == errors[:, 0]
         e = np.where(there[:, None], errors, 0.0)
-        least = np.abs(e).min(1)
         block = np.searchsorted(self.starts, np.arange(len(e)), "right") - 1  # of each lead that is followed
         usual = np.sqrt(np.einsum("bjj->bj", self.S).min(1))[block]
         count = np.add.reduceat(there.astype(np.float64), self.starts)
         known = self.n > FIRST
         limit = np.where(known, FARTHEST, np.inf)[block] * usual
-        e *= np.minimum(1.0, limit / np.maximum(least, 1e-300))[:, None]
+        mixed = np.abs(np.einsum("lj,lj->l", e, self.w[block]))
+        e *= np.sqrt(np.minimum(1.0, limit / np.maximum(mixed, 1e-300)))[:, None]
         products = np.add.reduceat(e[:, :, None] * e[:, None, :], self.starts)
         here = count > 0.0
         self.n += here

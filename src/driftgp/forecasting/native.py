@@ -62,7 +62,7 @@ def _sizes(core: "Core") -> np.ndarray:
             len(inputs.recent), inputs.weeks, len(inputs.seen), len(inputs.shift), core.profile,
             core.block, inputs.reach,
             len(core.told), core.smoothers.c.shape[1], core.held.size,
-            inputs.large,
+            inputs.large, *_of_slots(core.by_slot),
         ],
         np.int64,
     )  # fmt: skip
@@ -74,7 +74,7 @@ def _wholes(core: "Core") -> list[np.ndarray]:
     return [
         core.lengths, core.smoothers.offsets, mixture.leads, mixture.starts, mixture.block,
         core.told, core.effects.offsets,
-        inputs.lags, inputs.recent, inputs.seen, core.ahead, core.counts,
+        inputs.lags, inputs.recent, inputs.seen, core.ahead, *_wholes_of_slots(core.by_slot), core.counts,
     ]  # fmt: skip
 
 
@@ -90,8 +90,24 @@ def _arrays(core: "Core") -> list[np.ndarray]:
         core.R, core.origins, core.history, core.held, core.ranges, core.sums, inputs.omega, inputs.shift,
         effects.theta, effects.P, effects.before, effects.residual, effects.products,
         *_regression(core.few), *_regression(core.waves), *_regression(core.wide),
+        core.own, *_arrays_of_slots(core.by_slot),
     ]  # fmt: skip
 
 
 def _regression(one: Any) -> list[np.ndarray]:
     return [np.zeros(0)] * 5 if one is None else [one.P, one.factor, one.w, one.phi.entries, one.k.entries]
+
+
+def _of_slots(model: Any) -> list[int]:
+    if model is None:
+        return [0] * 6
+    return [1, model.D, model.quarters, model.days, model.errors, len(model.lags)]
+
+
+def _wholes_of_slots(model: Any) -> list[np.ndarray]:
+    return [np.zeros(0, np.int64)] * 3 if model is None else [model.lags, model.season, model.seasons]
+
+
+def _arrays_of_slots(model: Any) -> list[np.ndarray]:
+    some = [np.zeros(0)] * 4 if model is None else [model.P, model.theta, model.size, model.n]
+    return [*some, *_regression(None if model is None else model.late)]

@@ -196,7 +196,7 @@ class Series(Part):
         series.kept = _checked("kept", arrays.get("kept"), width=width)
         series.kept_at = _checked("kept_at", arrays.get("kept_at")).astype(np.int64)
         if "core.m" in arrays:
-            if arrays["core.m"].shape != (4, H, H):  # before memory is asked for
+            if arrays["core.m"].shape != (6, H, H):  # before memory is asked for
                 raise ValueError("the forecaster is damaged: core.m has the wrong shape")
             found = _seasons(settings, arrays.get("core.lengths"), arrays.get("core.clock"))
             many = _checked("core.columns.many", arrays.get("core.columns.many"), (settings.known,))

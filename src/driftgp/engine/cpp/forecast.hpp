@@ -172,8 +172,10 @@ struct Series {
     const double *c;
     int64_t H, S, J, T, X, Q;
     std::vector<double> known, m, most, reached, phi, wave, u, means, base, g;
+    std::vector<double> row_phi, shared;
     std::vector<int64_t> place;
-    Regression few, waves, wide;
+    double own_part = 0.0;  // what the columns of this row add by its slot
+    Regression few, waves, wide, late;
 
     explicit Series(const driftgp_series &s) : n(s.sizes), a(s.arrays), i(s.wholes), c(s.arrays[CONSTANTS]) {
         H = n[H_], S = n[S_], J = n[J_], T = n[T_], X = n[X_], Q = n[Q_];
@@ -182,6 +184,10 @@ struct Series {
                  a[WAVES_F], a[WAVES_W], a[WAVES_PHI],    a[WAVES_K]};
         wide = {n[WIDE_],  H,         c[C_FORGETTING], c[C_GREATEST_WIDE], a[WIDE_P],
                 a[WIDE_F], a[WIDE_W], a[WIDE_PHI],     a[WIDE_K]};
+        late = {n[ERRORS_OF_] + 1, H,         c[C_FORGETTING], c[C_GREATEST_LATE], a[LATE_P],
+                a[LATE_F],         a[LATE_W], a[LATE_PHI],     a[LATE_K]};
+        row_phi.assign(n[BY_SLOT_], 0.0);
+        shared.assign(std::max({n[BY_SLOT_], n[ERRORS_OF_] + 1, (int64_t)1}), 0.0);
         for (auto *each : {&known, &m, &most, &base}) each->assign(H, 0.0);
         place.assign(H, 0);
         reached.assign(H * 2 * L, 0.0);
@@ -212,8 +218,15 @@ struct Series {
             known[h] = inner(a[BETA] + place[h] * X, x, X);
             m[h] = said(0, h) + said(1, h) * known[h];
         }
-        double expected = m[0] == m[0] ? m[0] : history(0)[N - n[SHORT_]];
+        double level = 0.0;
         int64_t group = S ? slots[0] * n[GROUPS_] / n[SHORT_] : 0;
+        if (n[SLOTTED_]) {
+            level = slot_features(0, slots, year, row_phi.data());
+            std::copy(x + X, x + X + (n[BY_SLOT_] - own_count()), row_phi.begin() + own_count());
+            own_part = inner(theta(group) + own_count(), x + X, n[BY_SLOT_] - own_count());
+            for (int64_t h = 0; h < H; h++) m[h] += said(4, h) * own_part;
+        }
+        double expected = m[0] == m[0] ? m[0] : history(0)[N - n[SHORT_]];
         double y = held_in(value, -c[C_LARGEST], c[C_LARGEST]), z = NONE;
         bool turn = row % n[BLOCK_] == 0;
         double *r = a[RANGES];
@@ -236,14 +249,16 @@ struct Series {
         i[COUNTS][0] = row;
         std::copy(range, range + 4, r);
         judge(row, z, group);
-        for (int64_t line = 0; line < 3; line++) std::copy(history(line) + 1, history(line) + N, history(line));
+        for (int64_t line = 0; line < 4; line++) std::copy(history(line) + 1, history(line) + N, history(line));
         learn(row, z);
+        double error = n[SLOTTED_] && z == z ? learn_slot(z, level, group) : 0.0;
         double effect = n[EFFECTIVE_] ? effects(z, slots, year, x) : 0.0;
         double there = z == z ? z : expected;
         smooth(z - effect, slots);
         double seasonal = 0.0;
         for (int64_t s = 0; s < S; s++) seasonal += a[SEASONAL][n[PROFILE_] * n[SLOTS_] + i[OFFSETS][s] + slots[s]];
         history(0)[N - 1] = there, history(1)[N - 1] = there - effect, history(2)[N - 1] = there - effect - seasonal;
+        history(3)[N - 1] = error;
         issue(row, slots, year, past);
         return true;
     }
@@ -334,15 +349,12 @@ struct Series {
             for (int64_t t = i[STARTS][b]; t < end; t++) {
                 int64_t h = i[LEADS][t] - 1;
                 const double *said = a[SAID] + (place[h] * T + t) * J;
-                double least = std::numeric_limits<double>::infinity();
-                for (int64_t j = 0; j < J; j++) {
-                    e[j] = z - said[j] - known[h] * a[OPEN][j];
-                    least = std::min(least, std::fabs(e[j]));
-                }
+                for (int64_t j = 0; j < J; j++) e[j] = z - said[j] - known[h] * a[OPEN][j] - own_part * a[OWN][j];
                 if (e[0] != e[0]) continue;
                 count += 1.0;
                 if (seen > c[C_FIRST]) {
-                    double by = std::min(1.0, c[C_FARTHEST] * usual / std::max(least, 1e-300));
+                    double mixed = std::fabs(inner(a[WEIGHTS] + b * J, e.data(), J));
+                    double by = std::sqrt(std::min(1.0, c[C_FARTHEST] * usual / std::max(mixed, 1e-300)));
                     for (double &each : e) each *= by;
                 }
                 for (int64_t j = 0; j < J; j++) add(e[j], e.data(), &products[j * J], J);
@@ -400,6 +412,67 @@ struct Series {
         few.learn(row, z, known.data(), profile, most.data());
         if (waves.D) waves.learn(row, z, known.data(), profile, most.data());
         if (wide.D) wide.learn(row, z, known.data(), [this](int64_t h) { return said(2, h); }, most.data());
+        if (!n[SLOTTED_]) return;
+        for (int64_t h = 0; h < H; h++) {
+            most[h] *= c[C_CLIP_LATE] / c[C_CLIP];
+            base[h] = own_part;
+        }
+        late.learn(row, z, base.data(), [this](int64_t h) { return said(5, h); }, most.data());
+    }
+
+    // ---- regressions by slot: slots.py
+    // -----------------------------------------------------------------------------------------------------
+
+    double *theta(int64_t group) const { return a[SLOT_THETA] + group * n[BY_SLOT_]; }
+    int64_t own_count() const {
+        return n[OLDER_] + (n[LONG_] > n[SHORT_]) + n[QUARTERS_] + 2 + n[DAYS_] + 4 * n[YEARLY_];
+    }
+
+    // Inputs of lead h after the last row, less the columns, at its slots, strided by `apart`; returns its level.
+    double slot_features(int64_t h, const int64_t *slots, double year, double *to, int64_t apart = 1) const {
+        const int64_t length = n[SHORT_];
+        const double *values = history(0) + n[N_] + h, *last = values - i[SHORT_BACK][h] - length;
+        double level = 0.0;
+        for (int64_t k = 0; k < length; k++) level += last[-k];
+        level /= (double)length;
+        for (int64_t k = 0; k < n[OLDER_]; k++) *to++ = last[length - i[SLOT_LAGS][k]] - level;
+        if (n[LONG_] > length) *to++ = values[-i[LONG_BACK][h] - n[LONG_]] - level;
+        for (int64_t q = 0; q < n[QUARTERS_]; q++) {
+            int64_t first = q * length / 4, end = (q + 1) * length / 4;
+            double part = 0.0;
+            for (int64_t k = first; k < end; k++) part += last[-k];
+            *to++ = part / (double)(end - first) - level;
+        }
+        *to++ = 1.0;
+        *to++ = level;
+        if (n[DAYS_]) {
+            std::fill(to, to + n[DAYS_], 0.0);
+            to[slots[(S - 1) * apart] / length] = 1.0;
+            to += n[DAYS_];
+        }
+        if (n[YEARLY_]) yearly(to, year);
+        return level;
+    }
+
+    double learn_slot(double z, double level, int64_t group) {
+        const int64_t count = n[BY_SLOT_];
+        const double *x = row_phi.data(), forgetting = c[C_SLOT_FORGETTING];
+        double *P = a[SLOT_P] + group * count * count, *w = theta(group);
+        double e = z - level - inner(w, x, count), &seen = a[SLOT_COUNT][group], &size = a[SLOT_ERROR][group];
+        seen += 1.0;
+        double limited = seen > c[C_SLOT_FIRST] ? held_in(e, -c[C_ROBUST] * size, c[C_ROBUST] * size) : e;
+        size += (std::min(std::fabs(e), 5.0 * size) - size) / std::min(seen + 1.0, c[C_SLOT_AVERAGED]);
+        for (int64_t k = 0; k < count; k++) shared[k] = inner(P + k * count, x, count);
+        double total = forgetting + std::max(inner(x, shared.data(), count), 0.0), trace = 0.0;
+        add(limited / total, shared.data(), w, count);
+        for (int64_t k = 0; k < count; k++) {
+            double by = shared[k] / total;
+            for (int64_t j = 0; j < count; j++) P[k * count + j] = (P[k * count + j] - by * shared[j]) / forgetting;
+            trace += P[k * count + k];
+        }
+        if (trace > c[C_SLOT_GREATEST])
+            for (int64_t k = 0; k < count * count; k++) P[k] *= 0.5;
+        return e;
     }
 
     double effects(double z, const int64_t *slots, double year, const double *x) {
@@ -546,6 +619,20 @@ struct Series {
             wide.means(phi.data(), out);
             for (int64_t h = 0; h < H; h++) out[h] += of_values;
         }
+        if (n[SLOTTED_]) {
+            if (wide.D) out += H;
+            for (int64_t h = 0; h < H; h++) {
+                double at = slot_features(h, ahead + h, year + c[C_YEAR_STEP] * (double)(1 + h), shared.data(), H);
+                int64_t group = ahead[h] * n[GROUPS_] / n[SHORT_];
+                out[h] = at + inner(theta(group), shared.data(), own_count());
+                a[M][(5 * H + now) * H + h] = out[h];
+            }
+            for (int64_t k = 0; k < n[ERRORS_OF_]; k++) shared[k] = history(3)[N - 1 - k];
+            shared[n[ERRORS_OF_]] = 1.0;
+            late.observe(row, shared.data());
+            late.means(shared.data(), out + H);
+            for (int64_t h = 0; h < H; h++) out[H + h] += out[h];
+        }
         const double *r = a[RANGES];
         double low = std::fmin(r[0], r[2]), high = std::fmax(r[1], r[3]), length = high - low;
         if (length > 0.0) {
@@ -557,10 +644,12 @@ struct Series {
             for (int64_t j = 0; j < J; j++) a[SAID][(now * T + t) * J + j] = means[j * H + i[LEADS][t] - 1];
         for (int64_t h = 0; h < H; h++) {
             const double *w = a[WEIGHTS] + i[BLOCK_OF][h] * J;
-            double all = 0.0, open = 0.0;
-            for (int64_t j = 0; j < J; j++) all += w[j] * means[j * H + h], open += w[j] * a[OPEN][j];
+            double all = 0.0, open = 0.0, own = 0.0;
+            for (int64_t j = 0; j < J; j++)
+                all += w[j] * means[j * H + h], open += w[j] * a[OPEN][j], own += w[j] * a[OWN][j];
             a[M][(0 * H + now) * H + h] = all;
             a[M][(1 * H + now) * H + h] = open;
+            a[M][(4 * H + now) * H + h] = own;
             a[M][(2 * H + now) * H + h] = of_values;
             a[M][(3 * H + now) * H + h] = base[h];
             int64_t group = S ? ahead[h] * group_of / n[SHORT_] : 0;
@@ -641,7 +730,8 @@ struct Series {
 
 static void take(driftgp_series &s) {
     Series series(s);
-    const int64_t S = series.S, X = series.X, P = series.n[PAST_];
+    const int64_t S = series.S, P = series.n[PAST_];
+    const int64_t X = series.X + (series.n[SLOTTED_] ? series.n[BY_SLOT_] - series.own_count() : 0);
     for (; s.first < s.rows; s.first++) {
         const int64_t row = s.first;
         if (!series.take(s.values[row], s.slots + row * S, s.years[row], s.known + row * X, s.past + row * P)) return;

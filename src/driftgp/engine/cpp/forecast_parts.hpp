@@ -35,6 +35,12 @@ enum Size {
     SLOTS_,
     HELD_,
     LARGE_,
+    SLOTTED_,
+    BY_SLOT_,
+    QUARTERS_,
+    DAYS_,
+    ERRORS_OF_,
+    OLDER_,
     SIZES_
 };
 enum Whole {
@@ -49,6 +55,9 @@ enum Whole {
     RECENT,
     SEEN,
     AHEAD,
+    SLOT_LAGS,
+    SHORT_BACK,
+    LONG_BACK,
     COUNTS,
     WHOLES_
 };
@@ -114,6 +123,16 @@ enum Array {
     WIDE_W,
     WIDE_PHI,
     WIDE_K,
+    OWN,
+    SLOT_P,
+    SLOT_THETA,
+    SLOT_ERROR,
+    SLOT_COUNT,
+    LATE_P,
+    LATE_F,
+    LATE_W,
+    LATE_PHI,
+    LATE_K,
     ARRAYS_
 };
 enum Constant {
@@ -151,6 +170,13 @@ enum Constant {
     C_EARLY,
     C_OFTEN,
     C_SELDOM,
+    C_ROBUST,
+    C_SLOT_FIRST,
+    C_SLOT_AVERAGED,
+    C_SLOT_FORGETTING,
+    C_SLOT_GREATEST,
+    C_GREATEST_LATE,
+    C_CLIP_LATE,
     CONSTANTS_
 };
 
