@@ -5,6 +5,7 @@ import pytest
 
 from driftgp.forecasting import mixture
 from driftgp.forecasting.by_slot import BySlot
+from driftgp.forecasting.dependence import Dependence
 from driftgp.forecasting.regression import Regression
 from driftgp.forecasting.seasons import Seasons, found, of_clock
 from driftgp.forecasting.series import Series, Settings
@@ -154,6 +155,23 @@ def test_a_random_walk_is_forecast_by_its_last_value_with_the_width_it_has():
         naive.append(np.abs(y[origin] - y[origin + 1 : origin + 7]))
     assert np.all(np.abs(np.mean(widths, 0) - 1.0) < 0.15)
     assert np.mean(errors) < 1.03 * np.mean(naive)
+
+
+def test_a_series_that_goes_below_0_after_its_first_rows_is_followed():
+    y = np.append(np.abs(np.random.default_rng(0).normal(size=60)), 1.0 - np.cumsum(np.ones(300)) / 10.0)
+    y += 0.1 * np.random.default_rng(1).normal(size=360) * (np.arange(360) >= 60)
+    series, errors = Series(Settings(3)), []
+    for row in range(60, 357):
+        series.take(y[series.rows : row + 1])
+        errors.append(np.abs(series.fan(np.arange(3)).mean - y[row + 1 : row + 4]).mean())
+    assert np.mean(errors[150:]) < 0.3
+
+
+def test_one_negative_value_changes_nothing_for_counts():
+    y = np.random.default_rng(0).poisson(1.0, 400).astype(float)
+    y[300] = -1.0
+    fan = followed(Settings(3), y).fan(np.arange(3))
+    assert fan.interval()[0].min() >= 0.0
 
 
 def test_a_straight_ramp_goes_on():
@@ -306,3 +324,27 @@ def test_columns_count_by_slot_of_the_season():
     fan = series.fan(np.arange(24), times(n)[-24:], known[-24:])
     assert np.abs(fan.mean - y[-24:]).mean() < 2.0
     assert series.weights()["slots"].sum() + series.weights()["slots and last errors"].sum() > 12.0
+
+
+# ---- dependence between leads ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("largest", [1.0, 3.0])
+def test_sums_of_all_leads_are_as_often_inside_as_they_should_be(largest):
+    H, N = 6, 6000
+    rng = np.random.default_rng(0)
+    between, outside = Dependence(H, 0.02), []
+    C = 0.5 + 0.5 * np.eye(H)
+    half = np.quantile(np.abs(rng.uniform(1.0 / largest, largest, 100_000) * rng.normal(size=100_000)), 0.95)
+    s = np.full(H, half)
+    for _ in range(N):
+        size = rng.uniform(1.0 / largest, largest)  # of all errors of an origin
+        errors = size * rng.multivariate_normal(np.zeros(H), C)
+        between.begin(0)
+        between.z[0], between.size[0], between.error[0] = 1.96 / half * errors, half, errors.sum()
+        correlation = between.correlation(s)
+        outside.append(abs(errors.sum()) > np.sqrt(s @ correlation @ s))
+        between.learn(0)
+    np.testing.assert_allclose(np.diag(correlation), 1.0)
+    assert np.linalg.eigvalsh(correlation)[0] > 0.0
+    assert abs(np.mean(outside[1000:]) - 0.05) < 0.01

@@ -1,16 +1,11 @@
 """The model of one series: what it has learned from the rows, and the forecasts of the next steps.
 
 A row goes through these steps. Its target judges the forecasts that the last H origins issued for it. Their errors
-update the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads. Then each lead
-of each regression learns from its own label (`regression`). The smoothers and the effects of known columns follow
-(`smoothers`, `effects`). Last, the forecasts of the next H rows are issued. The part of known columns is added once
-their values are known. Until then their coefficients are kept with the forecast, so that no row needs the future.
-
-The dependence between leads is the correlation R of the normal scores of one origin's forecasts,
-
-    R ← R + (z zᵀ − R)/n,   n at most `DEPENDENCE`,
-
-and a path is a draw from a normal law with this correlation through the leads' distributions (a Gaussian copula).
+update the weights of the members (`mixture`), the intervals (`reach`) and the dependence between leads (`dependence`).
+Then each lead of each regression learns from its own label (`regression`, `by_slot`). The smoothers and the effects of
+known columns follow (`smoothers`, `effects`). Last, the forecasts of the next H rows are issued. The part of known
+columns is added once their values are known. Until then their coefficients are kept with the forecast, so that no row
+needs the future.
 
 A wild value is well outside the last values and more than `WILD` usual errors off. It teaches nothing. After `HELD`
 successive wild values the series has changed, and the units move with it (`frame`). Means and quantiles stay within an
@@ -20,8 +15,9 @@ envelope around the values that still count (`envelope`).
 import numpy as np
 
 from driftgp.contract.protocol import LARGEST
-from driftgp.forecasting import by_slot, effects, frame, mixture, native, reach, seasons
+from driftgp.forecasting import by_slot, dependence, effects, frame, mixture, native, reach, seasons
 from driftgp.forecasting.by_slot import BySlot
+from driftgp.forecasting.dependence import Dependence
 from driftgp.forecasting.effects import Columns, Effects
 from driftgp.forecasting.envelope import envelope
 from driftgp.forecasting.fan import Fan
@@ -36,13 +32,19 @@ from driftgp.forecasting.smoothers import Smoothers, usual
 from driftgp.forecasting.units import Units
 from driftgp.predictions import Gaussian, Recalibrated
 
-DEPENDENCE = 1000.0  # origins over which the dependence between leads is averaged
-SHRINK = 0.02  # of the correlations, so that R has a factor from the first origin on
 EARLY, OFTEN, SELDOM = 64, 4, 16  # rows from one choice of a block's weights to the next: in the first rows, and later
 MOST_VARIANCE = 4.0  # largest variance of a law, in usual ones, in the mean of a series whose model sees roots
 FIRST_SCORES = 50  # first rows, whose scores do not count for the dependence
 LEVEL = LEVELS.index(0.95)
-GAPS = ("said", "m", "z", "held", "ranges", "effects.before")  # arrays in which NaN stands for missing values
+GAPS = (
+    "said",
+    "m",
+    "dependence.z",
+    "dependence.error",
+    "held",
+    "ranges",
+    "effects.before",
+)  # arrays in which NaN stands for missing values
 MOST_NUMBER = 1e150
 WILD = 8.0  # usual errors: a value farther off than this, and well outside the last values, is wild
 OUTSIDE = 1.0  # share of the range of the last values: a wild value is farther outside than this
@@ -79,7 +81,7 @@ class Core(Part):
         values = frame.sane(rows[:, 0]) if len(rows) else np.zeros(0)
         units = Units.of(values)
         self.frame = np.array([units.centre, units.scale, float(units.roots)])
-        self.counts = np.array([-1], np.int64)  # the last row taken in
+        self.counts = np.array([-1, 0], np.int64)  # the last row taken in, and negative values while roots are seen
         yearly = settings.step is not None and 365.25 * 86400.0 / settings.step >= YEARLY
         self.yearly = yearly
         short = lengths[0] if lengths else 1
@@ -138,10 +140,9 @@ class Core(Part):
         self.m = np.full((6, H, H), np.nan)
         self.s = np.ones((H, H))
         self.beta = np.zeros((H, self.columns.width))
-        self.z = np.full((H, H), np.nan)  # normal scores of the targets that have come
         self.groups = min(short, SLOTS)
         self.reach = Reach(H, self.groups)
-        self.R, self.origins = np.eye(H), np.ones(1)
+        self.dependence = Dependence(H, float(self.reach.step[LEVEL] * self.reach.slower[-1]))
         # the series
         n = max(self.inputs.reach, H + short + 1, self.by_slot.reach if self.by_slot else 0)
         self.history = np.zeros((4, n))  # values, less the known part, less the profile too; errors by slot
@@ -168,6 +169,18 @@ class Core(Part):
 
     def take(self, rows: np.ndarray, at: np.ndarray | None) -> None:
         """Take rows in, N×(1 + K + P), whose times are `at`."""
+        if self.units.roots and not self.settings.low >= 0.0:
+            below = np.flatnonzero(rows[:, 0] < 0.0)
+            left = HELD - int(self.counts[1])
+            self.counts[1] += min(len(below), left)
+            if len(below) >= left:
+                stop = int(below[left - 1])
+                self._take(rows[:stop], None if at is None else at[:stop])
+                self._leave_roots()
+                rows, at = rows[stop:], None if at is None else at[stop:]
+        self._take(rows, at)
+
+    def _take(self, rows: np.ndarray, at: np.ndarray | None) -> None:
         N, K = len(rows), self.settings.known
         if not N:
             return
@@ -184,6 +197,15 @@ class Core(Part):
             if done < N:  # without the compiled library, or where a value may be wild
                 self._row(float(rows[done, 0]), slots[:, done], float(years[done]), x[done], past[done])
                 done += 1
+
+    def _leave_roots(self) -> None:
+        """Go on with the values themselves, since some are negative; near the centre z stays as it is."""
+        values = self.units.outwards(self.history[0])
+        for pair in (self.frame[:2], self.earlier):
+            centre = max(pair[0], pair[1])
+            pair[:] = centre**2, 2.0 * centre * pair[1]
+        self.frame[2] = 0.0
+        self.history[:3] += self.units.inwards(values) - self.history[0]
 
     def _row(self, value: float, slots: np.ndarray, year: float, x: np.ndarray, past: np.ndarray) -> None:
         self.counts[0] += 1
@@ -326,7 +348,8 @@ class Core(Part):
         s, reached = self.s[place, lead], self.reach.reaches()
         (base, part), error = parts, z - m
         scores = self.reach.learn(group, error, s, reached)
-        self.z[place, lead] = scores
+        half, slope = 0.5 * reached[:, :, LEVEL].sum(1), self.units.slope(m)
+        self.dependence.judge(place, scores, slope * error, slope * s * half)
         if teach and z == z:
             self._count(z, m, error, s, reached)
             some = self.mixture.leads - 1
@@ -335,10 +358,8 @@ class Core(Part):
         for b in range(len(self.mixture.starts)):  # the blocks take turns, for any horizon
             if (self.row - b) % (OFTEN if self.row < EARLY else SELDOM) == 0:
                 self.mixture.solve(b)
-        complete = np.clip(self.z[self.row % H], -4.0, 4.0)  # of the origin whose last target this was
-        if self.row >= H + FIRST_SCORES and np.isfinite(complete).all():
-            self.origins[0] = min(self.origins[0] + 1.0, DEPENDENCE)
-            self.R += (np.outer(complete, complete) - self.R) / self.origins[0]
+        if self.row >= H + FIRST_SCORES:
+            self.dependence.learn(self.row % H)
 
     def _count(self, z: float, m: np.ndarray, error: np.ndarray, s: np.ndarray, reached: np.ndarray) -> None:
         """Add the errors of the forecasts, in units of the values, to the record."""
@@ -443,7 +464,7 @@ class Core(Part):
         self.m[2, place], self.m[3, place] = of_values, base
         self.s[place] = self.reach.sizes(self._groups())
         self.beta[place] = self.effects.beta
-        self.z[place] = np.nan
+        self.dependence.begin(place)
 
     def fan(self, index: np.ndarray, known: np.ndarray) -> Fan:
         """The forecasts issued after the last row, with the known columns of the steps, h×K."""
@@ -463,10 +484,9 @@ class Core(Part):
         return Fan(index, np.clip(mean, *limits), law, self._correlation()[:h, :h], units, m, s, limits)
 
     def _correlation(self) -> np.ndarray:
-        size = np.sqrt(np.diag(self.R))
-        H = self.settings.horizon
-        correlation: np.ndarray = (1.0 - SHRINK) * self.R / np.outer(size, size) + SHRINK * np.eye(H)
-        return correlation
+        """Of the leads of the last origin, H×H."""
+        place, half = self.row % self.settings.horizon, 0.5 * self.reach.reaches()[:, :, LEVEL].sum(1)
+        return self.dependence.correlation(self.units.slope(self.m[0, place]) * self.s[place] * half)
 
     def constants(self) -> np.ndarray:
         """`Constant` of engine/cpp/forecast.hpp."""
@@ -474,14 +494,15 @@ class Core(Part):
         wide, waves = (0.0 if each is None else each.greatest for each in (self.wide, self.waves))
         return np.array(
             [
-                LARGEST, WILD, OUTSIDE, LEAST, CLIP, DEPENDENCE, FIRST_SCORES,
+                LARGEST, WILD, OUTSIDE, LEAST, CLIP, dependence.DEPENDENCE, FIRST_SCORES,
                 mixture.MEMORY, mixture.SHARE, mixture.RIDGE, mixture.FIRST, mixture.FARTHEST,
                 reach.SIZES, reach.ALL, reach.LEAN, reach.LOWEST, reach.LEAST_RATIO, reach.LARGE, reach.TINY,
                 reach.RECENT,
                 self.few.forgetting, self.few.greatest, self.effects.forgetting,
                 effects.GREATEST * self.effects.D / effects.RIDGE,
                 effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL, reach.SLOWER, EARLY, OFTEN, SELDOM,
-                *self._of_slots(),
+                *self._of_slots(), dependence.SHRINK, self.dependence.step, dependence.OUTSIDE, dependence.FARTHEST,
+                dependence.LARGEST,
             ]
         )  # fmt: skip
 
@@ -503,7 +524,7 @@ class Core(Part):
                 raise ValueError(f"{name} must not be below 0")
         if not (self.row >= -1 and np.all((self.ahead >= 0) & (self.ahead < self.lengths[:, None]))):
             raise ValueError("counts and ahead must be those of a row")
-        if not np.all(np.diag(self.R) > 0.0) or np.linalg.eigvalsh(self._correlation())[0] <= 0.0:
+        if not np.all(np.diag(self.dependence.R) > 0.0) or np.linalg.eigvalsh(self._correlation())[0] <= 0.0:
             raise ValueError("R has a negative variance")
 
     def _check_finite(self) -> None:
@@ -517,4 +538,4 @@ class Core(Part):
         reach = {"q": self.reach.q, "v": self.reach.v, "all": self.reach.all, "s": self.s}
         own = {} if self.by_slot is None else {"size": self.by_slot.size}
         known = {"scale": self.columns.scale, "past_units": self.past_units[1]}
-        return reach | known | own | {"frame": self.frame[1:2], "n": self.mixture.n, "origins": self.origins}
+        return reach | known | own | {"frame": self.frame[1:2], "n": self.mixture.n, "origins": self.dependence.origins}

@@ -39,6 +39,12 @@ class Units:
         f = self.centre + self.scale * z
         return np.maximum(f, 0.0) ** 2 if self.roots else f
 
+    def slope(self, z: np.ndarray) -> np.ndarray:
+        """By how much a value grows with z; for roots at least a tenth of that of one standard deviation."""
+        if not self.roots:
+            return np.full(len(z), self.scale)
+        return 2.0 * self.scale * np.maximum(self.centre + self.scale * z, 0.1 * self.scale)
+
     def mean(self, z: np.ndarray, variance: np.ndarray) -> np.ndarray:
         """Mean of values whose mean and variance in these units are z and v: E f² = (E f)² + Var f for roots."""
         f = self.centre + self.scale * z

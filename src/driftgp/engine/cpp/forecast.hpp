@@ -207,6 +207,10 @@ struct Series {
         double v = f[0] + f[1] * z;
         return f[2] != 0.0 ? std::max(v, 0.0) * std::max(v, 0.0) : v;
     }
+    double slope(double z) const {
+        const double *f = a[FRAME];
+        return f[2] != 0.0 ? 2.0 * f[1] * std::max(f[0] + f[1] * z, 0.1 * f[1]) : f[1];
+    }
     double *history(int64_t line) const { return a[HISTORY] + line * n[N_]; }
     int64_t row() const { return i[COUNTS][0]; }
 
@@ -291,7 +295,11 @@ struct Series {
         double y = teach ? outwards(z) : 0.0;
         for (int64_t h = 0; h < H; h++) {
             double s = a[SIZE][place[h] * H + h], e = z - m[h], *score = &a[SCORES][place[h] * H + h];
+            const int level = (int)c[C_LEVEL];
+            double half = 0.5 * (reached[h * 2 * L + level] + reached[(h * 2 + 1) * L + level]), steep = slope(m[h]);
             *score = NONE;
+            a[ERROR_SUM][place[h]] += steep * e;
+            a[HALF_WIDTH][place[h] * H + h] = e == e ? steep * s * half : 1.0;
             if (e != e) continue;
             double e2 = e * e, r = e / s, size = std::fabs(r);
             int side = r < 0.0 ? 0 : 1;
@@ -384,13 +392,22 @@ struct Series {
     }
 
     void dependence(int64_t row) {
-        std::vector<double> z(H);
         if ((double)row < (double)H + c[C_FIRST_SCORES]) return;
+        const int64_t now = row % H;
+        const double *scores = a[SCORES] + now * H, *s = a[HALF_WIDTH] + now * H;
+        for (int64_t h = 0; h < H; h++)
+            if (!std::isfinite(scores[h])) return;
+        std::vector<double> z(H), t(H);
+        double variance = 0.0, &wider = a[WIDER][0];
         for (int64_t h = 0; h < H; h++) {
-            z[h] = a[SCORES][row % H * H + h];
-            if (!std::isfinite(z[h])) return;
-            z[h] = held_in(z[h], -4.0, 4.0);
+            z[h] = held_in(scores[h], -c[C_LARGEST_SCORE], c[C_LARGEST_SCORE]);
+            t[h] = s[h] / std::sqrt(a[R][h * H + h]);
+            variance += c[C_SHRINK] * s[h] * s[h];
         }
+        for (int64_t h = 0; h < H; h++) variance += (1.0 - c[C_SHRINK]) * t[h] * inner(a[R] + h * H, t.data(), H);
+        bool outside = std::fabs(a[ERROR_SUM][now]) > std::exp(wider) * std::sqrt(variance);
+        wider = held_in(wider + c[C_SUM_STEP] * ((outside ? 1.0 : 0.0) - c[C_SUM_OUTSIDE]), -c[C_SUM_FARTHEST],
+                        c[C_SUM_FARTHEST]);
         double &origins = a[ORIGINS][0];
         origins = std::min(origins + 1.0, c[C_DEPENDENCE]);
         double rate = 1.0 / origins;
@@ -658,6 +675,7 @@ struct Series {
                                              (count + c[C_LEAN]));
             a[SCORES][now * H + h] = NONE;
         }
+        a[ERROR_SUM][now] = 0.0;
         std::copy(a[THETA] + (n[E_] - X), a[THETA] + n[E_], a[BETA] + now * X);
     }
 

@@ -97,6 +97,9 @@ enum Array {
     D,
     R,
     ORIGINS,
+    HALF_WIDTH,
+    ERROR_SUM,
+    WIDER,
     HISTORY,
     HELD_ROWS,
     RANGES,
@@ -177,6 +180,11 @@ enum Constant {
     C_SLOT_GREATEST,
     C_GREATEST_LATE,
     C_CLIP_LATE,
+    C_SHRINK,
+    C_SUM_STEP,
+    C_SUM_OUTSIDE,
+    C_SUM_FARTHEST,
+    C_LARGEST_SCORE,
     CONSTANTS_
 };
 
