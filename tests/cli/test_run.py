@@ -284,7 +284,7 @@ def test_only_a_rival_asks_for_jax_and_says_in_one_sentence_what_to_install(file
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     if model == "svgp":
         assert told.returncode == 2
-        assert told.stderr.strip() == 'Error: model SVGP needs equinox: pip install "driftgp[rivals]"'
+        assert told.stderr.strip() == 'Error: model SVGP needs jax: pip install "driftgp[rivals]"'
     else:
         assert told.returncode == 0, told.stderr
 
