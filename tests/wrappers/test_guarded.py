@@ -379,3 +379,37 @@ def test_intervals_hold_their_level_from_the_first_target_on():
     assert np.isfinite(width[:, 1:]).all()
     typical = np.median(width, 0)
     assert (np.diff(typical[1:6]) < 0.0).all(), "narrower as rows come"
+
+
+# ---- inputs far beyond all before ------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_target_that_follows_an_input_far_beyond_all_before_is_learned_from_as_it_is():
+    rng = np.random.default_rng(5)
+    inputs = rng.normal(size=(400, 2))
+    inputs[[150, 300], 0] = 8.0, 10.0
+    y = inputs @ [2.0, 1.0] + 0.2 * rng.normal(size=400)  # no exact law: the record alone opens no limit
+    said = Online(effort="low").evaluate(inputs, y)
+    error = np.abs(said.mean - y)
+    assert error[150] > 5.0  # nobody knows yet whether it is to be believed
+    assert error[300] < 3.0
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4])
+@pytest.mark.usefixtures("compiled")
+def test_exact_targets_of_inputs_with_heavy_tails_are_forecast_nearly_as_by_linear_regression(seed):
+    rng = np.random.default_rng(seed)
+    inputs = rng.standard_t(1.5, (800, 3))
+    y = inputs @ [1.0, -0.5, 2.0]
+    error = np.abs(Online(effort="low").evaluate(inputs, y).mean - y)[400:]
+    assert np.sqrt(np.mean(error**2)) < 0.02 * np.std(y[400:])
+
+
+@pytest.mark.usefixtures("compiled")
+def test_one_switch_of_a_machine_with_exact_targets_is_learned_at_low_effort():
+    rng = np.random.default_rng(2)
+    inputs = np.column_stack([rng.normal(size=(400, 2)), np.arange(400) // 60 % 2])
+    y = inputs[:, 2] * 1000.0 + inputs[:, :2] @ [1.0, -0.5]
+    error = np.abs(Online(effort="low").evaluate(inputs, y).mean - y)
+    assert error[[120, 180, 240, 300, 360]].max() < 100.0  # the first switch, at 60, is news

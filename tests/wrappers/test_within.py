@@ -5,6 +5,7 @@ import pytest
 
 from driftgp import FastAGP
 from driftgp.kernels import SE
+from driftgp.members import Lagged
 from driftgp.models.model import State, Units
 from driftgp.wrappers import Within
 
@@ -80,6 +81,49 @@ def test_other_units_limit_the_same_inputs():
     state = START.copy()
     MODEL.rescale(state.view, units)
     assert reached(state) == (-0.5, 0.0)
+
+
+# ---- a law that has been found ---------------------------------------------------------------------------------------
+
+LINEAR = Within(Lagged(lags=0, forgetting=(0.99,), ridge=1e-6))
+PLACES = np.random.default_rng(3).normal(size=(120, 2))
+FAR = np.array([40.0, 0.5])
+AT_LIMIT = 1.0 + 2.0 * (1.25 * PLACES[:, 0].max() - 0.25 * PLACES[:, 0].min()) - 0.5
+
+
+def law(X):
+    return 1.0 + X @ [2.0, -1.0]
+
+
+def said(state, x=FAR):
+    return float(LINEAR.predict(state, x[None]).mean[0])
+
+
+@pytest.mark.usefixtures("each_engine")
+def test_who_has_hit_every_target_follows_an_input_far_beyond_all_before():
+    state = LINEAR.update(LINEAR.init(PLACES[:0], PLACES[:0, 0]), PLACES, law(PLACES))
+    assert said(state) == pytest.approx(law(FAR), abs=0.1)
+    after = LINEAR.update(state, FAR, law(FAR))
+    assert float(after.high[0]) == 40.0
+    assert after.limited.tolist() == [0, 0]
+
+
+@pytest.mark.usefixtures("each_engine")
+def test_who_has_not_stays_at_the_limit():
+    noise = np.random.default_rng(4).normal(size=len(PLACES))
+    state = LINEAR.update(LINEAR.init(PLACES[:0], PLACES[:0, 0]), PLACES, law(PLACES) + 0.3 * noise)
+    assert said(state) == pytest.approx(AT_LIMIT, abs=2.0)
+
+
+@pytest.mark.usefixtures("each_engine")
+def test_one_target_that_did_not_follow_its_input_closes_the_limits_for_some_time():
+    state = LINEAR.update(LINEAR.init(PLACES[:0], PLACES[:0, 0]), PLACES, law(PLACES))
+    state = LINEAR.update(state, FAR, law(PLACES[0]))  # a meter that is wrong
+    assert state.limited.tolist() == [1, 0]
+    assert said(state) < 20.0
+    for _ in range(4):
+        state = LINEAR.update(state, PLACES, law(PLACES))
+    assert said(state) == pytest.approx(law(FAR), abs=1.0)
 
 
 def test_refuses_a_margin_that_is_none():

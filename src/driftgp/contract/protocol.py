@@ -162,6 +162,17 @@ class Contract(abc.ABC):
         """Move all past targets by a step (P); a model without units of its own does nothing."""
         return
 
+    def follow_inputs(self, state: Any, how: int) -> int | None:  # noqa: ARG002
+        """Whether to see inputs far beyond all before as they are (1), at a limit (−1), or as its record says (0).
+
+        What held until now; None for a model that has no such limit.
+        """
+        return None
+
+    def follows_inputs(self, state: Any) -> bool:  # noqa: ARG002
+        """Whether it has such limits, and sees inputs far beyond all before as they are."""
+        return False
+
     def usual_std(self, made: np.ndarray) -> np.ndarray:
         """Standard deviations of N forecasts, N×P, without what a model adds or takes away for single rows.
 

@@ -41,7 +41,8 @@ class Lagged(Model):
     Args:
         lags: known targets among the features.
         forgetting: λ of each regression.
-        ridge: variance of the noise over that of a weight.
+        ridge: variance of the noise over that of a weight. Below 1 the variance of a weight is no more than 1 where
+            nothing is known, however large the noise turns out to be.
     """
 
     lags: int = 2
@@ -58,7 +59,7 @@ class Lagged(Model):
     @property
     def heads(self) -> Heads:
         """The recursion of all regressions."""
-        return Heads(self.forgetting, leak=True)
+        return Heads(self.forgetting, leak=True, unit=self.ridge < 1.0)
 
     @property
     def voices(self) -> int:
@@ -98,7 +99,7 @@ class Lagged(Model):
 
     def start(self, state: LaggedState, X: np.ndarray, y: np.ndarray) -> None:
         """Walk through the batch."""
-        self.heads.start(state.heads, self.ridge, 1.0)
+        self.heads.start(state.heads, self.ridge, min(self.ridge, 1.0))
         for x, target in zip(X, y, strict=True):
             self.learn(state, x, target, 1.0)
 

@@ -34,6 +34,9 @@ _FARTHEST = 2.0  # and at most this many usual errors of the mixture
 # first of these two numbers it counts in full, above the second not at all.
 _HARM_MEMORY, _HARMLESS, _HARMFUL = 50.0, 0.5, 0.7
 _NO_ERROR = 1e-300
+# A voice whose standard deviation is at most this share of the largest plausible one is sure of its mean; voices that
+# have more than this share of the weights, and are sure of something beyond the limits, vote from there.
+_SURE, _MAJORITY = 0.1, 0.5
 
 
 class BankState:
@@ -109,7 +112,8 @@ class Bank(Model):
 
     Forecasts stay within the limits of `plausible`. With ℓ the length of the recent range of the targets, mean and
     median lie in [low − ℓ, high + ℓ], and the standard deviation of a voice is at most ℓ. A voice beyond these limits
-    is brought to the limit and has no vote in this row. If all voices are beyond, all of them vote from the limits.
+    is brought to the limit and has no vote in this row. If all voices are beyond, all of them vote from the limits. So
+    do voices that have most of the weight and a standard deviation of at most ℓ/10.
 
     Members that keep windows of the same size share one.
 
@@ -285,21 +289,26 @@ class Bank(Model):
         P = len(state.error)
         limits = plausible.limits(state.span)
         made = np.zeros(len(X), self.forecast_dtype(P))
-        wild = np.zeros((len(X), len(self.prior)), bool)  # N×V
+        wild, sure = (np.zeros((len(X), len(self.prior)), bool) for _ in range(2))  # N×V
         at = 0
         for k, (model, member) in enumerate(self._each(state)):
             said = forecasts.voices(heard := model.forecast(member, X))
-            wild[:, at : at + model.voices] = _limit(said, limits)
+            here = slice(at, at + model.voices)
+            wild[:, here], sure[:, here] = _limit(said, limits)
             made[f"member_{k}"] = forecasts.put_voices(heard, said)
             at += model.voices
         originals = self._voices(made, twins=False)[:, self.twins]  # N×C×3×P
         made["last"] = state.last
         twins = originals * np.stack([np.ones_like(state.own), state.ratio, state.ratio], 1)
         twins[:, :, 0] += state.rho * state.last
-        wild[:, at:] = wild[:, self.twins] | _limit(twins, limits)
+        beyond, certain = _limit(twins, limits)
+        wild[:, at:], sure[:, at:] = wild[:, self.twins] | beyond, sure[:, self.twins] | certain
         made["twins"] = twins
         mean, variance, noise = np.moveaxis(self._voices(made), 2, 0)  # N×V×P each
-        w = _votes(state.weights / np.sum(state.weights), _GIVEN * np.array(self.prior), wild, mean, variance)  # N×V
+        weights = state.weights / np.sum(state.weights)
+        sure &= ~wild
+        wild |= sure & ((sure @ weights) <= _MAJORITY)[:, None]
+        w = _votes(weights, _GIVEN * np.array(self.prior), wild, mean, variance)  # N×V
         made["weights"] = w
         middle = np.einsum("nv,nvp->np", w, mean)
         apart = mean - middle[:, None]
@@ -432,14 +441,23 @@ def own_dtype(model: Model, inputs: int, outputs: int) -> np.dtype:
     return model.record_dtype(inputs, outputs)
 
 
-def _limit(said: np.ndarray, limits: plausible.Limits) -> np.ndarray:
-    """Bring voices (N×K×3×P) within the limits; return which of them were beyond in any output, N×K."""
+def _limit(said: np.ndarray, limits: plausible.Limits) -> tuple[np.ndarray, np.ndarray]:
+    """Bring voices (N×K×3×P) within the limits; which were beyond them in some output, and which surely, N×K each.
+
+    A voice is sure of a mean beyond the limits if its standard deviation is a tenth of the largest that is plausible;
+    at the limit it is as uncertain as it was far from there.
+    """
     mean, variance = said[:, :, 0], said[:, :, 1]
-    wild: np.ndarray = np.any(limits.wild(mean, variance), -1)
-    if wild.any():
-        said[:, :, 0] = np.clip(mean, limits.low, limits.high)
-        said[:, :, 1:] = np.minimum(said[:, :, 1:], limits.std**2)
-    return wild
+    wild = limits.wild(mean, variance)
+    if not wild.any():
+        return np.any(wild, -1), np.any(wild, -1)
+    near = np.clip(mean, limits.low, limits.high)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sure = wild & (variance <= (_SURE * limits.std) ** 2) & np.isfinite(mean)
+        said[:, :, 1] = np.where(sure, variance + (mean - near) ** 2, variance)
+    said[:, :, 0] = near
+    said[:, :, 1:] = np.minimum(said[:, :, 1:], limits.std**2)
+    return np.any(wild & ~sure, -1), np.any(sure, -1)
 
 
 def _votes(

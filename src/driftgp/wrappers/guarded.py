@@ -21,6 +21,8 @@ _FIRST = 30
 _WILD, _CALM = 2.0, 1000
 # Two successive targets beyond the limit show a new level if their errors differ by at most this many deviations.
 _ALIKE = 4.0
+# A forecast explains a target beyond the limit if it leaves at most this share of the error.
+_EXPLAINED = 0.25
 # A step back of nearly the size of the last step (to within this share), after at most this many samples, shows a
 # spike.
 _BACK, _SOON = 0.25, 100
@@ -100,6 +102,11 @@ class Guarded(Holding):
     the level has jumped: the past is moved there, and all that was learned about the inputs still applies
     (`Contract.move_level`). If the level soon comes back, the jump was a spike, and the past is not moved again for the
     next 1000 samples.
+
+    A target can be wild because an input is far beyond all before, and the held model sees it at a limit (`Within`), or
+    because the model has followed such an input. The other forecast explains the target if it is within the reach and
+    leaves at most a quarter of the error. The target then counts as it is, and the model follows such inputs from then
+    on, or stops to.
 
     An input may be the reason for a wild target: a machine was switched off. That is assumed if the input changes in
     this sample or the one before, after five samples without a change. Such a target does not move the past. It counts
@@ -251,6 +258,9 @@ class Guarded(Holding):
         given, sane = y, not np.any(plausible.far(state.span, y, first=False))
         y = self._believed(state, y)
         side = self._side(state, y, known)
+        if side.any():
+            known = self._explained(state, x, y, known)
+            side = self._side(state, y, known)
         now = known
         if forecast is not None and (state.suspect > 0 or side.any()):
             # the issued forecast may be older than the model
@@ -308,6 +318,21 @@ class Guarded(Holding):
         mean, std = known["mean"][0], self.model.usual_std(known)[0]
         here = np.isfinite(y) & np.isfinite(mean) & np.isfinite(std) & (state.seen >= _FIRST)
         return np.where(here & (np.abs(y - mean) > self.reach * std), np.sign(y - mean), 0.0).astype(int)
+
+    def _explained(self, state: GuardedState, x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """A forecast that follows inputs beyond all before, or does not, if that explains targets; else the known one."""
+        here = np.isfinite(y)
+        off = np.abs(y - known["mean"][0])[here]
+        for how in (1, -1):
+            before = self.model.follow_inputs(state.inner, how)
+            if before is None:
+                break
+            other = self.model.forecast(state.inner, x[None])
+            error, std = np.abs(y - other["mean"][0])[here], self.model.usual_std(other)[0][here]
+            if np.all(error <= self.reach * std) and np.all(error <= _EXPLAINED * off):
+                return other
+            self.model.follow_inputs(state.inner, before)
+        return known
 
     def _follow_level(self, state: GuardedState, y: np.ndarray, side: np.ndarray, now: np.ndarray) -> bool:
         """Move the past to the new level if two successive wild targets show one; return whether they do."""

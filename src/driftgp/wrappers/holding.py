@@ -76,6 +76,14 @@ class Holding(Model):
         """Move the held model's past targets."""
         self.model.move_level(state.inner, step)
 
+    def follow_inputs(self, state: Any, how: int) -> int | None:
+        """Tell the held model."""
+        return self.model.follow_inputs(state.inner, how)
+
+    def follows_inputs(self, state: Any) -> bool:
+        """As the held model does."""
+        return self.model.follows_inputs(state.inner)
+
 
 def inner(forecast: np.ndarray | None) -> np.ndarray | None:
     """The held model's part of a forecast, or None."""

@@ -196,7 +196,7 @@ class Standardize(Holding):
     def _seen(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:
         """Inputs to predict for, as the held model sees them."""
         Z = _units(state, X.shape[1]).inputs(_bounded(X))
-        if self.forgetting is None:
+        if self.forgetting is None or self.model.follows_inputs(state.inner):
             return Z
         return np.clip(Z, -_FARTHEST, _FARTHEST)
 

@@ -6,12 +6,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftgp.base import checks
-from driftgp.contract.records import View, floats, part, wholes
+from driftgp.contract.protocol import LARGEST
+from driftgp.contract.records import View, floats, part, whole, wholes
 from driftgp.models.model import Model, Units
 from driftgp.wrappers.holding import Holding
 
 # Before this number of values, the range of an input is unknown.
 _FIRST = 10
+# A model has a record once it has hit so many targets running, up to this share of the spread of so many targets.
+_RECORD, _SHARE, _SPREAD = 50, 0.01, 500
+# Once it has followed in vain, it has to hit so many more.
+_DOUBT = 200
+# No square is larger, whatever the units become.
+_MOST = 1e120
 
 
 class WithinState(View):
@@ -22,6 +29,11 @@ class WithinState(View):
     last: np.ndarray = floats("D")  # as it came
     count: np.ndarray = wholes("D")
     limited: np.ndarray = wholes("D")  # how often an input that was learned from lay beyond the limits
+    follow: int = whole()  # whether inputs are seen as they are: 1, −1 for no, 0 where the record decides
+    judged: int = whole()  # targets so far
+    hits: int = whole()  # targets running that were hit, negative while a doubt lasts
+    mean: np.ndarray = floats("P")  # of the targets of late
+    variance: np.ndarray = floats("P")
     inner: Any = part()
 
 
@@ -35,6 +47,10 @@ class Within(Holding):
     wrong slope, which is forgotten slowly. The limits follow a lasting change. If an input is beyond the limit twice in
     succession, the range reaches there at once; a single such input widens the range up to the limit. An input that
     never changed has no range, and its first other value is not limited.
+
+    A model that has hit 50 targets running, up to 1 % of their spread, has found a law, and sees inputs as they are. So
+    does any other once a target has shown that it follows such an input (`Contract.follow_inputs`). Both end with a
+    target that is nearer to the forecast at the limit than to the one that followed its input; 250 hits open it again.
 
     >>> from driftgp import AGP
     >>> from driftgp.kernels import Linear
@@ -59,7 +75,7 @@ class Within(Holding):
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
-        return WithinState.dtype(D=inputs, inner=self.model.record_dtype(inputs, outputs))
+        return WithinState.dtype(D=inputs, P=outputs, inner=self.model.record_dtype(inputs, outputs))
 
     def start(self, state: WithinState, X: np.ndarray, y: np.ndarray) -> None:
         """Find the range of the batch, and start the held model on it as it is."""
@@ -69,25 +85,65 @@ class Within(Holding):
 
     def forecast(self, state: WithinState, X: np.ndarray) -> np.ndarray:
         """Forecast of the held model at inputs within the limits."""
-        return self.model.forecast(state.inner, self._limit(state, X))
+        return self.model.forecast(state.inner, self._seen(state, X))
 
     def joint(self, state: WithinState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model there."""
-        return self.model.joint(state.inner, self._limit(state, X))
+        return self.model.joint(state.inner, self._seen(state, X))
 
     def learn(
         self, state: WithinState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Let the held model learn from the input within the limits, then widen them."""
         near = self._limit(state, x)
-        self.model.learn(state.inner, near, y, elapsed, forecast)
-        state.limited += np.isfinite(x) & (near != x) & np.isfinite(y).any()
+        beyond = np.isfinite(x) & (near != x)
+        known = self.model.forecast(state.inner, self._seen(state, x)[None]) if forecast is None else forecast
+        if beyond.any() and self.follows_inputs(state) and not self._confirmed(state, known, near, y):
+            state.follow, known = -1, None
+        seen = self._seen(state, x)
+        self.model.learn(state.inner, seen, y, elapsed, known)
+        state.limited += beyond & (seen != x) & np.isfinite(y).any()
         self._extend(state, x, y)
+        if known is not None:
+            self._note(state, y, known["mean"][0])
+        if state.follow < 0:
+            state.follow, state.hits = 0, -_DOUBT
+
+    def _confirmed(self, state: WithinState, known: np.ndarray, near: np.ndarray, y: np.ndarray) -> bool:
+        """Whether the targets (P) are no farther from a forecast that followed its inputs than from one at the limit."""
+        held = self.model.forecast(state.inner, near[None])
+        here = np.isfinite(y)
+        return bool(np.all(np.abs(y - known["mean"][0])[here] <= np.abs(y - held["mean"][0])[here]))
+
+    def _note(self, state: WithinState, y: np.ndarray, mean: np.ndarray) -> None:
+        """Count the hits, and the spread of the targets (P), if they are all there."""
+        if not (np.isfinite(y).all() and np.isfinite(mean).all()):
+            return
+        state.judged += 1
+        y, mean = np.clip(y, -LARGEST, LARGEST), np.clip(mean, -LARGEST, LARGEST)
+        step = y - state.mean
+        gain = 1.0 / min(state.judged, _SPREAD)
+        state.mean += gain * step
+        state.variance[...] = (1.0 - gain) * (state.variance + gain * step**2)
+        hit = bool(np.all((y - mean) ** 2 < _SHARE**2 * state.variance))
+        state.hits = state.hits + 1 if hit else min(state.hits, 0)
+
+    def follows_inputs(self, state: WithinState) -> bool:
+        """Whether inputs are seen as they are."""
+        return state.follow == 1 or (state.follow == 0 and state.hits >= _RECORD)
+
+    def follow_inputs(self, state: WithinState, how: int) -> int | None:
+        """Follow inputs beyond the limits, or not, or let the record decide."""
+        before, state.follow = state.follow, how
+        return before
 
     def rescale(self, state: WithinState, units: Units) -> None:
         """Express the range in the new units too."""
         for place in (state.low, state.high, state.last):
             place[...] = np.where(state.count > 0, units.inputs(place), 0.0)
+        here = state.judged > 0
+        state.mean[...] = np.where(here, units.targets(state.mean), 0.0)
+        state.variance[...] = np.minimum(state.variance / units.y_scale**2, _MOST)
         self.model.rescale(state.inner, units)
 
     def check(self, state: WithinState) -> None:
@@ -98,7 +154,17 @@ class Within(Holding):
             raise ValueError("low must not be above high")
         if (state.count < 0).any() or (state.limited < 0).any():
             raise ValueError("count and limited must not be negative")
+        if state.follow not in (-1, 0, 1) or state.judged < 0:
+            raise ValueError(f"follow must be -1, 0 or 1, and judged not negative; got {state.follow}, {state.judged}")
+        if not -_DOUBT <= state.hits <= state.judged:
+            raise ValueError(f"hits must lie in [{-_DOUBT}, judged]; got {state.hits}")
+        if not (np.all(np.isfinite(state.mean)) and np.all((state.variance >= 0.0) & np.isfinite(state.variance))):
+            raise ValueError("mean and variance must be finite, and variance not negative")
         self.model.check(state.inner)
+
+    def _seen(self, state: WithinState, X: np.ndarray) -> np.ndarray:
+        """Inputs (D, or N×D) as the held model sees them."""
+        return X if self.follows_inputs(state) else self._limit(state, X)
 
     def _limit(self, state: WithinState, X: np.ndarray) -> np.ndarray:
         """Inputs (D, or N×D) within the limits."""
@@ -110,7 +176,7 @@ class Within(Holding):
         """Widen the range by one more sample, if it has a target."""
         here = np.isfinite(x) & np.isfinite(y).any()
         first = here & (state.count == 0)
-        near = self._limit(state, x)
+        near = self._seen(state, x)
         low = np.minimum(state.low, np.minimum(near, np.maximum(x, state.last)))
         high = np.maximum(state.high, np.maximum(near, np.minimum(x, state.last)))
         state.low[...] = np.where(first, x, np.where(here, low, state.low))

@@ -14,7 +14,7 @@ namespace DRIFTGP_LEVEL {
 
 class Bank : public Node {
     // as in bank.py
-    static constexpr double HARM_MEMORY = 50.0, HARMLESS = 0.5, HARMFUL = 0.7, NO_ERROR = 1e-300;
+    static constexpr double HARM_MEMORY = 50.0, HARMLESS = 0.5, HARMFUL = 0.7, NO_ERROR = 1e-300, MAJORITY = 0.5;
     static constexpr double RATE = 0.4, SHARE = 0.002, GIVEN = SHARE / (1.0 - (1.0 - SHARE) * (1.0 - RATE));
     static constexpr double TWIN_MEMORY = 100.0, CAUTION = 5.0, STACK_RATE = 0.998;
     static constexpr double RIDGE = 100.0, HALFWAY = 0.5, LARGEST = 1e140, FARTHEST = 2.0;
@@ -73,22 +73,29 @@ class Bank : public Node {
         std::copy_n(state + last, corrected.size() * P, made + told_last);
         vote(state, made, memory);
     }
-    // Brings each voice that is not plausible to the limit, and gives it no weight unless all of them are so.
+    // Brings each voice that is not plausible to the limit, and gives it no weight unless all of them are so, or those
+    // that are sure of it have most of the weight.
     void vote(const double *state, double *made, Memory &memory) const {
         Lease lease(memory);
         size_t V = voices_in_all(), first_twin = V - corrected.size();
-        double *w = made + told_weights, *wild = memory.zeros(V), all = 0.0, kept = 0.0;
+        double *w = made + told_weights, *wild = memory.zeros(V), *sure = memory.zeros(V), all = 0.0, kept = 0.0;
         for (int p = 0; p < P; p++) {
             Span::Limits limits = span.limits(state, p);
             for (size_t v = 0; v < V; v++) {
                 double *said = made + told_voices[v] + p;
-                if (v >= first_twin)
-                    correct_twin(state, made, v - first_twin, p), wild[v] += wild[corrected[v - first_twin]];
-                wild[v] += limits.apply(said[0], said[P], said[2 * P]);
+                if (v >= first_twin) {
+                    size_t original = corrected[v - first_twin];
+                    correct_twin(state, made, v - first_twin, p), wild[v] += wild[original], sure[v] += sure[original];
+                }
+                Span::Limits::Verdict verdict = limits.apply(said[0], said[P], said[2 * P]);
+                wild[v] += verdict == Span::Limits::WILD, sure[v] += verdict == Span::Limits::SURE;
             }
         }
-        double sum = 0.0, earned = 0.0, share = 1.0;
+        double sum = 0.0, earned = 0.0, share = 1.0, surely = 0.0;
         for (size_t v = 0; v < V; v++) sum += state[weights + v];
+        for (size_t v = 0; v < V; v++)
+            if (sure[v] > 0.0 && wild[v] == 0.0) surely += state[weights + v] / sum;
+        for (size_t v = 0; v < V; v++) wild[v] += sure[v] > 0.0 && surely <= MAJORITY;
         for (size_t v = 0; v < V; v++) kept += w[v] = wild[v] > 0.0 ? 0.0 : state[weights + v] / sum;
         if (!(kept > 0.0))
             for (size_t v = 0; v < V; v++) w[v] = state[weights + v] / sum;

@@ -10,7 +10,7 @@ namespace DRIFTGP_LEVEL {
 
 class Guarded : public Holding {
     static constexpr int64_t FIRST = 30, CALM = 1000, SOON = 100, STEADY = 5, ABSENT = 100;  // as in guarded.py
-    static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25;
+    static constexpr double WILD = 2.0, ALIKE = 4.0, BACK = 0.25, EXPLAINED = 0.25;
     static constexpr double FARTHEST = 1e8, LARGE = 10.0, USELESS = 2.0, ABRUPT = 50.0, LASTING = 4.0, MOST = 0.6;
     static constexpr double PACE = 0.02, LARGEST = 1e40, SMALLEST = 1e-140;
     static constexpr int SUSPECT = 20, OFTEN = 2;
@@ -125,6 +125,24 @@ class Guarded : public Holding {
         }
         running = (running * side > 0 ? int64_t(running) : 0) + side;
         return double(std::abs(int64_t(running))) >= span.confirming(distance);
+    }
+    // A forecast that follows inputs beyond all before, or does not, if that explains targets; else the known one.
+    const double *explained(double *state, const double *x, const double *target, const double *known,
+                            Memory &memory) const {
+        for (int how : {1, -1}) {
+            int before = held->follow_inputs(state + inner, how);
+            if (before == NO_LIMIT) break;
+            const double *other = heard(state, x, nullptr, memory);
+            bool fine = true;
+            for (int p = 0; p < P; p++) {
+                if (!std::isfinite(target[p])) continue;
+                double error = std::fabs(target[p] - other[p]), off = std::fabs(target[p] - known[p]);
+                fine &= error <= reach * held->usual_std(other, p) && error <= EXPLAINED * off;
+            }
+            if (fine) return other;
+            held->follow_inputs(state + inner, before);
+        }
+        return known;
     }
     // Moves the past to where two wild targets running say that the level is; whether they do.
     bool follow_level(double *state, const double *y, const double *sides, const double *now, Memory &memory) const {
@@ -305,6 +323,10 @@ class Guarded : public Holding {
         for (int p = 0; p < P; p++) believed[p] = is_believed(state, p, target[p]) ? target[p] : NAN;
         target = believed;
         for (int p = 0; p < P; p++) any |= (sides[p] = side(state, p, target[p], said)) != 0.0;
+        if (any) {
+            now = said = explained(state, x, target, said, memory), any = false;
+            for (int p = 0; p < P; p++) any |= (sides[p] = side(state, p, target[p], said)) != 0.0;
+        }
         // what was issued may be older than the node's state
         if (known && (any || whole(state, suspect) > 0)) now = heard(state, x, nullptr, memory);
         bool jumped = follow_level(state, target, sides, now, memory);

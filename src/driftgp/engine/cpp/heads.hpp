@@ -112,7 +112,8 @@ class Triangle {
 
 class Heads {
     static constexpr double NOISE_MEMORY = 100.0, GROWTH = 1e4;  // as in heads.py
-    const bool leak, unit;
+    const bool leak;
+    bool unit;
     const int block;  // changes that are carried out together, B
     int F = 0, P = 0;
     size_t C = 0, g = 0, gain = 0, keep = 0, waiting = 0, trace = 0, w = 0, noise = 0, errors = 0;
@@ -161,6 +162,8 @@ class Heads {
     std::vector<double> rates;
 
     Heads(bool leak, bool unit, int block) : leak(leak), unit(unit), block(block) {}
+    // Whether a weight has the variance 1 where nothing is known, for who learns of it from the settings.
+    void unit_weights(bool yes) { unit = yes; }
     void read(driftgp::Settings &settings) {
         rates = settings.numbers("forgetting", 64, 0.5, 1.0);
         if (rates.empty()) throw std::invalid_argument("forgetting must have a rate");

@@ -77,6 +77,8 @@ class Holding : public Node {
         held->rescale(state + inner, units, memory);
     }
     void move_level(double *state, const double *step) const override { held->move_level(state + inner, step); }
+    int follow_inputs(double *state, int how) const override { return held->follow_inputs(state + inner, how); }
+    bool follows_inputs(const double *state) const override { return held->follows_inputs(state + inner); }
     void complete(double *state, Memory &memory) const override { held->complete(state + inner, memory); }
     void check(const double *state) const override { held->check(state + inner); }
     bool fills_gaps() const override { return held->fills_gaps(); }

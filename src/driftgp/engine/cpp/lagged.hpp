@@ -24,7 +24,7 @@ class Lagged : public Node {
         D = inputs, P = outputs;
         driftgp::Settings settings(part);
         lags = int(settings.whole("lags", 0, MOST)), ridge = settings.positive("ridge");
-        heads.read(settings);
+        heads.read(settings), heads.unit_weights(ridge < 1.0);
         settings.end(0);
         F = 1 + D + lags * P;
     }
@@ -43,7 +43,7 @@ class Lagged : public Node {
     int voices() const override { return heads.count(); }
 
     void start(double *state, const double *X, const double *y, int64_t count, Memory &memory) const override {
-        heads.start(state, ridge, 1.0);
+        heads.start(state, ridge, std::min(ridge, 1.0));
         for (int64_t i = 0; i < count; i++) learn(state, X + i * D, y + i * P, 1.0, nullptr, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {

@@ -10,7 +10,7 @@ namespace DRIFTGP_LEVEL {
 class Span {
     static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3,
                             LEAST = 1e-12;  // as in plausible.py
-    static constexpr double ABSURD = 100.0, NONSENSE = 1e6, NO_ONES = 1e16, LEVEL = 0.01;
+    static constexpr double ABSURD = 100.0, NONSENSE = 1e6, NO_ONES = 1e16, LEVEL = 0.01, SURE_SHARE = 0.1;
     static constexpr int64_t FIRST = 10;
     int P = 0;
     size_t low = 0, high = 0, count = 0;
@@ -20,12 +20,16 @@ class Span {
     struct Limits {
         double low, high, variance;
 
-        // Brings a voice within the limits; whether it was beyond them. What is no number was.
-        bool apply(double &mean, double &spread, double &noise) const {
-            if (mean >= low && mean <= high && spread <= variance) return false;
-            mean = mean < low ? low : mean > high ? high : mean;
+        enum Verdict { WITHIN, WILD, SURE };
+        // Brings a voice within the limits; whether it was beyond them, as what is no number was, and was sure of it.
+        Verdict apply(double &mean, double &spread, double &noise) const {
+            if (mean >= low && mean <= high && spread <= variance) return WITHIN;
+            double near = mean < low ? low : mean > high ? high : mean, off = mean - near;
+            bool sure = std::isfinite(mean) && spread <= SURE_SHARE * SURE_SHARE * variance;
+            if (sure) spread += off * off;
+            mean = near;
             spread = spread > variance ? variance : spread, noise = noise > variance ? variance : noise;
-            return true;
+            return sure ? SURE : WILD;
         }
     };
 

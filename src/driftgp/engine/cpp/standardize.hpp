@@ -60,10 +60,10 @@ class Standardize : public Moved {
 
     // Inputs to predict for, as the held node sees them; whether they are those that it would learn from.
     bool seen(const double *state, const double *x, double *z) const {
-        bool same = true;
+        bool same = true, as_they_are = !adapts() || held->follows_inputs(state + inner);
         for (int d = 0; d < D; d++) {
             z[d] = in_units(state, d, x[d]);
-            if (!adapts() || !(std::fabs(z[d]) > FARTHEST)) continue;
+            if (as_they_are || !(std::fabs(z[d]) > FARTHEST)) continue;
             z[d] = std::copysign(FARTHEST, z[d]), same = false;
         }
         return same;

@@ -7,9 +7,11 @@
 namespace DRIFTGP_LEVEL {
 
 class Within : public Transparent {
-    static constexpr int64_t FIRST = 10;  // as in within.py
+    static constexpr int64_t FIRST = 10, RECORD = 50, SPREAD = 500, DOUBT = 200;  // as in within.py
+    static constexpr double SHARE = 0.01, MOST_SQUARE = 1e120;
     const double margin;
     size_t low = 0, high = 0, last = 0, count = 0, limited = 0;
+    size_t follow = 0, judged = 0, hits = 0, mean = 0, variance = 0;
 
     static double read_margin(const driftgp::Part &part) {
         driftgp::Settings settings(part);
@@ -25,16 +27,44 @@ class Within : public Transparent {
         return x < least ? least : x > most ? most : x;
     }
     const double *near(const double *state, const double *x, Memory &memory) const {
+        if (follows_inputs(state)) return x;
+        return at_limit(state, x, memory);
+    }
+    const double *at_limit(const double *state, const double *x, Memory &memory) const {
         double *limited_x = memory.take(D);
         for (int d = 0; d < D; d++) limited_x[d] = limit(state, d, x[d]);
         return limited_x;
     }
+    // Whether the targets are no farther from a forecast that followed its inputs than from one at the limit.
+    bool confirmed(const double *state, const double *said, const double *limited_x, const double *y,
+                   Memory &memory) const {
+        Lease lease(memory);
+        const double *at_limit = heard(state, limited_x, nullptr, memory);
+        for (int p = 0; p < P; p++)
+            if (std::isfinite(y[p]) && !(std::fabs(y[p] - said[p]) <= std::fabs(y[p] - at_limit[p]))) return false;
+        return true;
+    }
+    // Counts the hits, and the spread of the targets, if they are all there.
+    void note(double *state, const double *y, const double *said) const {
+        if (!all_finite(y, P) || !all_finite(said, P)) return;
+        int64_t count = ++whole(state, judged);
+        double gain = 1.0 / double(std::min(count, SPREAD));
+        bool hit = true;
+        for (int p = 0; p < P; p++) {
+            double now = bounded_value(y[p]), step = now - state[mean + p], off = now - bounded_value(said[p]);
+            double &v = state[variance + p];
+            state[mean + p] += gain * step, v = (1.0 - gain) * (v + gain * step * step);
+            hit &= off * off < SHARE * SHARE * v;
+        }
+        whole(state, hits) = hit ? whole(state, hits) + 1 : std::min<int64_t>(whole(state, hits), 0);
+    }
     // The range with one more sample that has a target. An input that goes as far twice running is taken for real.
     void extend(double *state, const double *x) const {
+        bool open = follows_inputs(state);
         for (int d = 0; d < D; d++) {
             double now = x[d], &from = state[low + d], &to = state[high + d], &before = state[last + d];
             if (!std::isfinite(now)) continue;
-            double limited_x = limit(state, d, now);
+            double limited_x = open ? now : limit(state, d, now);
             if (whole(state, count + d) == 0) from = to = now;
             else {
                 from = std::min(from, std::min(limited_x, std::max(now, before)));
@@ -53,7 +83,9 @@ class Within : public Transparent {
         size_t start = state.size;
         low = state.floats("low", D) - start, high = state.floats("high", D) - start;
         last = state.floats("last", D) - start, count = state.wholes("count", D) - start;
-        limited = state.wholes("limited", D) - start;
+        limited = state.wholes("limited", D) - start, follow = state.wholes("follow") - start;
+        judged = state.wholes("judged") - start, hits = state.wholes("hits") - start;
+        mean = state.floats("mean", P) - start, variance = state.floats("variance", P) - start;
         declare_held(state, start);
     }
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
@@ -68,11 +100,28 @@ class Within : public Transparent {
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                Memory &memory) const override {
         Lease lease(memory);
-        const double *limited_x = near(state, x, memory);
-        held->learn(state + inner, limited_x, y, elapsed, known, memory);
-        if (!any_finite(y, P)) return;
-        for (int d = 0; d < D; d++) whole(state, limited + d) += std::isfinite(x[d]) && limited_x[d] != x[d];
-        extend(state, x);
+        const double *limited_x = at_limit(state, x, memory), *said = heard(state, near(state, x, memory), known, memory);
+        bool beyond = false;
+        for (int d = 0; d < D; d++) beyond |= std::isfinite(x[d]) && limited_x[d] != x[d];
+        if (beyond && follows_inputs(state) && !confirmed(state, said, limited_x, y, memory))
+            whole(state, follow) = -1, said = nullptr;
+        const double *seen = follows_inputs(state) ? x : limited_x;
+        held->learn(state + inner, seen, y, elapsed, said, memory);
+        if (any_finite(y, P)) {
+            for (int d = 0; d < D; d++) whole(state, limited + d) += std::isfinite(x[d]) && seen[d] != x[d];
+            extend(state, x);
+        }
+        if (said) note(state, y, said);
+        if (whole(state, follow) < 0) whole(state, follow) = 0, whole(state, hits) = -DOUBT;
+    }
+    // Whether inputs are seen as they are.
+    bool follows_inputs(const double *state) const override {
+        return whole(state, follow) == 1 || (whole(state, follow) == 0 && whole(state, hits) >= RECORD);
+    }
+    int follow_inputs(double *state, int how) const override {
+        int before = int(whole(state, follow));
+        whole(state, follow) = how;
+        return before;
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         for (int d = 0; d < D; d++)
@@ -80,11 +129,24 @@ class Within : public Transparent {
                 double &at = state[place + d];
                 at = whole(state, count + d) > 0 ? in_other_units(at, units.x_centre[d], units.x_scale[d]) : 0.0;
             }
+        for (int p = 0; p < P; p++) {
+            double square = units.y_scale[p] * units.y_scale[p], &at = state[mean + p];
+            at = whole(state, judged) > 0 ? in_other_units(at, units.y_centre[p], units.y_scale[p]) : 0.0;
+            state[variance + p] = std::min(state[variance + p] / square, MOST_SQUARE);
+        }
         Holding::rescale(state, units, memory);
     }
     void check(const double *state) const override {
         refuse_unless_counts(state, count, D, "count");
         refuse_unless_counts(state, limited, D, "limited");
+        refuse_unless(whole(state, follow) >= -1 && whole(state, follow) <= 1, "follow", "-1, 0 or 1");
+        refuse_unless_counts(state, judged, 1, "judged");
+        refuse_unless(whole(state, hits) >= -DOUBT && whole(state, hits) <= whole(state, judged), "hits",
+                      "at least -200, and at most the field judged");
+        for (int p = 0; p < P; p++)
+            refuse_unless(all_finite(state + mean + p, 1) && all_finite(state + variance + p, 1) &&
+                              state[variance + p] >= 0.0,
+                          "variance", "finite, as the field mean, and not negative");
         for (int d = 0; d < D; d++)
             refuse_unless(state[low + d] <= state[high + d] && all_finite(state + low + d, 1) &&
                               all_finite(state + high + d, 1) && all_finite(state + last + d, 1),
