@@ -293,8 +293,8 @@ class Bank(Model):
         at = 0
         for k, (model, member) in enumerate(self._each(state)):
             said = forecasts.voices(heard := model.forecast(member, X))
-            here = slice(at, at + model.voices)
-            wild[:, here], sure[:, here] = _limit(said, limits)
+            own = slice(at, at + model.voices)
+            wild[:, own], sure[:, own] = _limit(said, limits)
             made[f"member_{k}"] = forecasts.put_voices(heard, said)
             at += model.voices
         originals = self._voices(made, twins=False)[:, self.twins]  # N×C×3×P

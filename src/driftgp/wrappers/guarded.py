@@ -320,7 +320,7 @@ class Guarded(Holding):
         return np.where(here & (np.abs(y - mean) > self.reach * std), np.sign(y - mean), 0.0).astype(int)
 
     def _explained(self, state: GuardedState, x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """A forecast that follows inputs beyond all before, or does not, if that explains targets; else the known one."""
+        """Return the forecast that follows far inputs, or that does not, if it explains the targets; else `known`."""
         here = np.isfinite(y)
         off = np.abs(y - known["mean"][0])[here]
         for how in (1, -1):

@@ -98,19 +98,20 @@ class Within(Holding):
         near = self._limit(state, x)
         beyond = np.isfinite(x) & (near != x)
         known = self.model.forecast(state.inner, self._seen(state, x)[None]) if forecast is None else forecast
-        if beyond.any() and self.follows_inputs(state) and not self._confirmed(state, known, near, y):
-            state.follow, known = -1, None
+        vain = beyond.any() and self.follows_inputs(state) and not self._confirmed(state, known, near, y)
+        if vain:
+            state.follow = -1
         seen = self._seen(state, x)
-        self.model.learn(state.inner, seen, y, elapsed, known)
+        self.model.learn(state.inner, seen, y, elapsed, None if vain else known)
         state.limited += beyond & (seen != x) & np.isfinite(y).any()
         self._extend(state, x, y)
-        if known is not None:
+        if not vain:
             self._note(state, y, known["mean"][0])
         if state.follow < 0:
             state.follow, state.hits = 0, -_DOUBT
 
     def _confirmed(self, state: WithinState, known: np.ndarray, near: np.ndarray, y: np.ndarray) -> bool:
-        """Whether the targets (P) are no farther from a forecast that followed its inputs than from one at the limit."""
+        """Whether targets (P) are no farther from a forecast that followed its inputs than from one at the limit."""
         held = self.model.forecast(state.inner, near[None])
         here = np.isfinite(y)
         return bool(np.all(np.abs(y - known["mean"][0])[here] <= np.abs(y - held["mean"][0])[here]))
