@@ -111,7 +111,7 @@ def recommended(
     else:
         nonlinear += [anchored(D, effort), small(D)]
     rates = (0.9995, 0.99) if effort == "low" else (0.9995, 0.998, 0.99)
-    linear: list[Model] = [Lagged(lags=2, forgetting=rates), exact(), Persistence()]
+    linear: list[Model] = [Lagged(lags=2, forgetting=rates), *([exact()] if effort == "low" else []), Persistence()]
     around = [] if base is None else _around(D, checked_base(base, D, y), rates, effort)
     members = [*around, *nonlinear, *linear]
     prior = [_AROUND] * len(around) + [_NONLINEAR] * len(nonlinear) + [1.0] * len(linear)
