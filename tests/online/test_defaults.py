@@ -72,8 +72,8 @@ def test_everything_is_on():
 @pytest.mark.parametrize(
     ("effort", "inputs", "kinds"),
     [
-        ("low", 1, [AGP, Anchored]),
-        ("low", 20, [Anchored]),
+        ("low", 1, [AGP, Anchored, Lagged]),
+        ("low", 20, [Anchored, Lagged]),
         ("medium", 20, [AGP, Anchored, Anchored]),
         ("high", 20, [AGP, AGP, AGP, Anchored, Anchored]),
     ],

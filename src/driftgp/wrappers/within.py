@@ -102,7 +102,8 @@ class Within(Holding):
         if vain:
             state.follow = -1
         seen = self._seen(state, x)
-        self.model.learn(state.inner, seen, y, elapsed, None if vain else known)
+        learned = np.full_like(y, np.nan) if vain else y  # an input that is wrong says nothing of its target
+        self.model.learn(state.inner, seen, learned, elapsed, None if vain else known)
         state.limited += beyond & (seen != x) & np.isfinite(y).any()
         self._extend(state, x, y)
         if not vain:

@@ -103,10 +103,14 @@ class Within : public Transparent {
         const double *limited_x = at_limit(state, x, memory), *said = heard(state, near(state, x, memory), known, memory);
         bool beyond = false;
         for (int d = 0; d < D; d++) beyond |= std::isfinite(x[d]) && limited_x[d] != x[d];
-        if (beyond && follows_inputs(state) && !confirmed(state, said, limited_x, y, memory))
-            whole(state, follow) = -1, said = nullptr;
+        const double *learned = y;  // an input that is wrong says nothing of its target
+        if (beyond && follows_inputs(state) && !confirmed(state, said, limited_x, y, memory)) {
+            double *nothing = memory.take(P);
+            std::fill_n(nothing, P, NAN);
+            whole(state, follow) = -1, said = nullptr, learned = nothing;
+        }
         const double *seen = follows_inputs(state) ? x : limited_x;
-        held->learn(state + inner, seen, y, elapsed, said, memory);
+        held->learn(state + inner, seen, learned, elapsed, said, memory);
         if (any_finite(y, P)) {
             for (int d = 0; d < D; d++) whole(state, limited + d) += std::isfinite(x[d]) && seen[d] != x[d];
             extend(state, x);
