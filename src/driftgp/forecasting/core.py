@@ -393,15 +393,15 @@ class Core(Part):
 
     def _learn_slot(self, z: float, part: float, slots: np.ndarray, year: float, x: np.ndarray) -> float:
         """The regressions by slot learn; return by how much that of this slot was off."""
-        model, H = self.by_slot, self.settings.horizon
-        if z != z or model is None:
+        regressions, H = self.by_slot, self.settings.horizon
+        if z != z or regressions is None:
             return 0.0
         if self.row:
             most = by_slot.LIMIT * np.sqrt(self.reach.all) if self.row >= 2 * FIRST_SCORES else np.full(H, np.inf)
-            model.late.learn(self.row, z - part - self.m[5, self._place(), self.lead], most)
-        phi, level = model.features(self.history[0, :-1], slots[:, None], np.array([year]))
-        group = int(model.group(slots[:, None])[0])
-        return model.learn(z, float(level[0]), np.concatenate([phi[0], x]), group)
+            regressions.late.learn(self.row, z - part - self.m[5, self._place(), self.lead], most)
+        phi, level = regressions.features(self.history[0, :-1], slots[:, None], np.array([year]))
+        group = int(regressions.group(slots[:, None])[0])
+        return regressions.learn(z, float(level[0]), np.concatenate([phi[0], x]), group)
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------
 
