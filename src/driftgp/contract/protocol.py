@@ -163,14 +163,19 @@ class Contract(abc.ABC):
         return
 
     def follow_inputs(self, state: Any, how: int) -> int | None:  # noqa: ARG002
-        """Whether to see inputs far beyond all before as they are (1), at a limit (−1), or as its record says (0).
+        """Choose how inputs far beyond all before are seen, for the next forecast of this state.
 
-        What held until now; None for a model that has no such limit.
+        Args:
+            state: a state of this model.
+            how: 1 as they are, −1 at a limit, 0 as the record of the state says.
+
+        Returns:
+            What was chosen until now; None for a model that has no such limit.
         """
         return None
 
     def follows_inputs(self, state: Any) -> bool:  # noqa: ARG002
-        """Whether it has such limits, and sees inputs far beyond all before as they are."""
+        """Whether a state sees inputs far beyond all before as they are; False for a model that has no such limit."""
         return False
 
     def usual_std(self, made: np.ndarray) -> np.ndarray:

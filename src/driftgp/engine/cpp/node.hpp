@@ -100,8 +100,8 @@ class Node {
     virtual void rescale(double *state, const Units &units, Memory &memory) const = 0;
     // Moves all past targets by a step, if the node has its own units (contract.py).
     virtual void move_level(double *, const double *) const {}
-    // Whether to see inputs far beyond all before as they are (1), at a limit (−1), or as its record says (0); what held
-    // until now, or NO_LIMIT (contract.py).
+    // Whether to see inputs far beyond all before as they are (1), at a limit (−1), or as its record says (0); what
+    // held until now, or NO_LIMIT (contract.py).
     static constexpr int NO_LIMIT = 2;
     virtual int follow_inputs(double *, int) const { return NO_LIMIT; }
     virtual bool follows_inputs(const double *) const { return false; }

@@ -100,7 +100,8 @@ class Within : public Transparent {
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                Memory &memory) const override {
         Lease lease(memory);
-        const double *limited_x = at_limit(state, x, memory), *said = heard(state, near(state, x, memory), known, memory);
+        const double *limited_x = at_limit(state, x, memory),
+                     *said = heard(state, near(state, x, memory), known, memory);
         bool beyond = false;
         for (int d = 0; d < D; d++) beyond |= std::isfinite(x[d]) && limited_x[d] != x[d];
         const double *learned = y;  // an input that is wrong says nothing of its target
@@ -148,9 +149,9 @@ class Within : public Transparent {
         refuse_unless(whole(state, hits) >= -DOUBT && whole(state, hits) <= whole(state, judged), "hits",
                       "at least -200, and at most the field judged");
         for (int p = 0; p < P; p++)
-            refuse_unless(all_finite(state + mean + p, 1) && all_finite(state + variance + p, 1) &&
-                              state[variance + p] >= 0.0,
-                          "variance", "finite, as the field mean, and not negative");
+            refuse_unless(
+                all_finite(state + mean + p, 1) && all_finite(state + variance + p, 1) && state[variance + p] >= 0.0,
+                "variance", "finite, as the field mean, and not negative");
         for (int d = 0; d < D; d++)
             refuse_unless(state[low + d] <= state[high + d] && all_finite(state + low + d, 1) &&
                               all_finite(state + high + d, 1) && all_finite(state + last + d, 1),
