@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -236,7 +237,7 @@ def test_a_model_that_a_small_file_describes_as_huge_is_refused_before_memory_is
         ("inner.inner.low", 1e12),
         ("inner.inner.inner.centre", 1e150),
         ("inner.inner.inner.scale", 1e-150),
-        ("inner.inner.inner.inner.inner.inner.member_3.values", 1e150),
+        ("inner.inner.inner.inner.inner.inner.member_4.values", 1e150),
     ],
 )
 def test_the_median_lies_within_the_interval_whatever_a_state_holds(path, value):
@@ -292,6 +293,13 @@ def ways_to_learn(model: Any, rows: int) -> dict[str, tuple[Callable[[], Any], C
     }
 
 
+def seconds(work: Callable[[], Any]) -> float:
+    """How long work takes that nothing interrupts."""
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
 def check_interrupts(times: int) -> int:
     """Interrupt every way to learn so often; return how many interrupts came in time.
 
@@ -303,9 +311,10 @@ def check_interrupts(times: int) -> int:
         for x, y in zip(X[:rows], Y[:rows], strict=True):
             steps.append(model.update(steps[-1], x, y))
         bits = [hash(state.record.tobytes()) for state in steps]
+        lasts = {way: seconds(work) for way, (work, _) in ways_to_learn(model, rows).items()}
         for _ in range(times):
             for way, (work, reached) in ways_to_learn(model, rows).items():
-                heard += interrupted(work, float(rng.uniform(1e-3, 0.03)))
+                heard += interrupted(work, float(rng.uniform(0.05, 0.6)) * lasts[way])
                 state = reached()
                 assert hash(state.record.tobytes()) == bits[state.samples], way
     return heard
