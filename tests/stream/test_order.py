@@ -3,11 +3,11 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from driftgp import Fleet, Online
 
+pd = pytest.importorskip("pandas")
 HOURS = pd.date_range("2024-01-01", periods=60, freq="h")
 
 
