@@ -425,7 +425,7 @@ class Gaps(Holding):
         state.effect += np.where(missing, pace, 0.0)[:, None] * near
         wider = np.mean(np.sqrt(total / v))
         state.wider += np.where(missing, np.maximum(1.0 / n, _PACE), 0.0) * (wider - state.wider)
-        return np.where(here, v / total, 1.0)
+        return np.where(here, np.minimum(v / total, 1.0), 1.0)
 
     @staticmethod
     def _count_gaps(state: GapsState, missing: np.ndarray) -> None:

@@ -285,7 +285,7 @@ class Gaps : public Moved {
                 told += 1.0;
                 continue;
             }
-            told += here ? v / total : 1.0, stretch += std::sqrt(total / v);
+            told += here ? std::min(v / total, 1.0) : 1.0, stretch += std::sqrt(total / v);
             double expected = usual(state, p);
             double near = limited(error, 3.0 * std::sqrt(total));
             for (int d = 0; d < D; d++) {
