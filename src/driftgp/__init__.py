@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from driftgp.comparison import backtest
     from driftgp.defaults import recommended
-    from driftgp.diagnostics import importance
+    from driftgp.diagnostics import importance, show_versions
     from driftgp.engine import describe
     from driftgp.evaluate import prequential
     from driftgp.fleet import Fleet
     from driftgp.forecasting import Forecaster
     from driftgp.gp.agp import AGP, FastAGP
     from driftgp.online import Online
-    from driftgp.versions import show_versions
 
 __all__ = [
     "AGP",
@@ -41,7 +40,7 @@ _MODULES = {
     "importance": "diagnostics",
     "prequential": "evaluate",
     "recommended": "defaults",
-    "show_versions": "versions",
+    "show_versions": "diagnostics",
 }
 
 

@@ -1,15 +1,21 @@
-"""What a model's state holds, in plain numbers.
+"""What a model's state holds, in plain numbers, and what a report of a problem should say.
 
 `describe` walks through the wrappers to what they hold, and of a bank to each of its members. See `Monitor` for what
 happens while the stream runs.
 """
 
 import math
+import platform
+import re
+import sys
 from collections.abc import Iterator
+from importlib import metadata
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftgp.defaults import recommended
+from driftgp.engine import describe as engine_of
 from driftgp.gp.agp import AGP
 from driftgp.gp.bound import NoFactor
 from driftgp.gp.inducing import unexplained
@@ -19,10 +25,11 @@ from driftgp.stream.settings_json import described
 from driftgp.wrappers import Bank, Watched
 from driftgp.wrappers.holding import Holding
 
-__all__ = ["Monitor", "MonitorState", "Trace", "describe", "importance", "trace"]
+__all__ = ["Monitor", "MonitorState", "Trace", "describe", "importance", "show_versions", "trace"]
 
 # Counters that models and wrappers keep, by the name of the field.
 COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited", "guarded")
+_OURS = re.compile(r"extra == .(dev|docs|test|all)\b")  # what only the developers of driftgp need, or is named already
 
 
 def describe(model: Model, state: State) -> dict[str, Any]:
@@ -196,3 +203,56 @@ def _watch(model: Any, view: Any) -> dict[str, Any]:
     if not isinstance(model, Watched):
         return {}
     return {name: _plain(value) for name, value in model.monitor.report(view.monitor).items()}
+
+
+# ---- a report of a problem -------------------------------------------------------------------------------------------
+
+
+def show_versions() -> None:
+    """Print what a report of a problem should say.
+
+    >>> show_versions()  # doctest: +ELLIPSIS
+    driftgp ...
+    engine ...
+    Python ...
+    platform ...
+    numpy ...
+    scipy ...
+    """
+    for name, version in versions().items():
+        print(f"{name} {version}")  # noqa: T201
+
+
+def versions() -> dict[str, str]:
+    """The same as a dict; of the extras only what is installed.
+
+    >>> versions()["engine"].partition(":")[0] in ("native", "reference")
+    True
+    """
+    ours = version_of("driftgp") or "(not installed: run from its source)"
+    found = {
+        "driftgp": ours,
+        "engine": engine_of(recommended(np.empty((0, 1)), np.empty(0))),
+        "Python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "platform": f"{platform.platform()}, {sys.byteorder}-endian",
+    }
+    libraries = {name: version_of(name) for name in _dependencies()}
+    return found | {name: version for name, version in libraries.items() if version is not None}
+
+
+def _dependencies() -> list[str]:
+    """The libraries of the core, then those of the extras, as the installed package states them."""
+    try:
+        stated = metadata.requires("driftgp") or []
+    except metadata.PackageNotFoundError:
+        return ["numpy", "scipy"]
+    names = (re.match(r"[\w.-]+", line) for line in stated if not _OURS.search(line))
+    return list(dict.fromkeys(found[0] for found in names if found))
+
+
+def version_of(package: str) -> str | None:
+    """The version of an installed package."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

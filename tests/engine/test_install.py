@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import driftgp
-from driftgp import AGP, engine, versions
+from driftgp import AGP, diagnostics, engine
 from driftgp.engine import description, library, native
 from driftgp.engine.library import Library, NoLibrary
 from driftgp.kernels import SE
@@ -183,7 +183,7 @@ def test_a_library_of_another_version_leaves_numpy_and_one_warning(instead, chan
     assert all(driftgp.describe(model).startswith("reference: ") for model in models)
     assert len(said) == 1
     assert str(path) in str(said[0].message)
-    assert versions.versions()["engine"].startswith("reference: ")
+    assert diagnostics.versions()["engine"].startswith("reference: ")
 
 
 @needs_library
@@ -272,7 +272,7 @@ def without(hidden, program, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-COMMAND = "from driftgp.command import main; main()"
+COMMAND = "from driftgp.__main__ import main; main()"
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
@@ -331,12 +331,12 @@ def test_versions_say_what_a_report_needs(capsys):
     assert said["numpy"] == np.__version__
     assert {"platform", "scipy"} <= set(said)
     assert "pytest" not in said  # which only the developers of driftgp need
-    assert all(name in said for name in ("typer", "polars", "scikit-learn") if versions.version_of(name))
-    assert said == versions.versions()
+    assert all(name in said for name in ("typer", "polars", "scikit-learn") if diagnostics.version_of(name))
+    assert said == diagnostics.versions()
 
 
 def test_a_library_that_is_not_installed_has_no_version():
-    assert versions.version_of("driftgp-of-nowhere") is None
+    assert diagnostics.version_of("driftgp-of-nowhere") is None
 
 
 # ---- from C

@@ -30,7 +30,7 @@ app.command()(inspect)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from driftgp.versions import show_versions
+        from driftgp.diagnostics import show_versions
 
         show_versions()
         raise typer.Exit
