@@ -12,9 +12,12 @@ ROWS = 600
 
 
 def alarms_of(z, X=None, **settings):
+    return Alarms(**settings).update_all(z, X)
+
+
+def one_by_one(z, X, widths, **settings):
     watch = Alarms(**settings)
-    rows = [None] * len(z) if X is None else X
-    return [alarm for score, x in zip(z, rows, strict=True) for alarm in watch.update(score, x)]
+    return [alarm for row in zip(z, X, widths, strict=True) for alarm in watch.update(*row)], watch.to_json()
 
 
 # Scores that are exchangeable; all but the last two are calibrated too.
@@ -45,9 +48,9 @@ def test_ranks_are_uniform_and_independent_for_exchangeable_scores():
     from driftgp.alarms.detectors import Counts
 
     rng = np.random.default_rng(1)
-    counts = Counts()
-    z = 3.0 + rng.standard_cauchy(size=5000)
-    p = np.array([counts.rank_of_score(score, rng.uniform()) for score in z])
+    counts, track = Counts(np.zeros((1, 161), np.int64)), np.zeros(100, np.int64)
+    z = 3.0 + rng.standard_cauchy(size=(50, 100))
+    p = np.concatenate([counts.ranks_of_scores(track, some, rng.uniform(size=100))[0] for some in z])
     assert abs(p.mean() - 0.5) < 0.02
     assert np.abs(np.histogram(p, 10, (0, 1))[0] / 500.0 - 1.0).max() < 0.2
     assert abs(np.corrcoef(p[1:], p[:-1])[0, 1]) < 0.05
@@ -55,17 +58,14 @@ def test_ranks_are_uniform_and_independent_for_exchangeable_scores():
 
 @pytest.mark.parametrize("n", [1, 30, 1000, 100_000])
 def test_evidence_has_a_mean_of_one_if_ranks_are_uniform(n):
-    from scipy.special import ndtri
-
-    from driftgp.alarms.detectors import _A, _BURSTS, PARTS, _burst
+    from driftgp.alarms.detectors import log_evidence
 
     p = (np.arange(20_000) + 0.5) / 20_000
-    u, one = ndtri(p), np.ones_like(p)
-    bursts = np.array([[log_e for a, least in _BURSTS for log_e in _burst(rank, a, least, n)] for rank in p]).T
-    means = np.zeros(len(PARTS))
-    for outside, share in ((1.0, 0.05), (0.0, 0.95)):  # of targets outside their 95 % interval, and inside
-        features = np.array([one, u, u * u, *bursts, outside * one, one, np.log(p)])
-        means += share * np.exp(_A @ features).mean(1)
+    total = np.full(len(p), n)
+    means = sum(
+        share * np.exp(log_evidence(p, total, np.full(len(p), outside), p)).mean(0)
+        for outside, share in ((True, 0.05), (False, 0.95))  # targets outside their 95 % interval, and inside
+    )
     assert np.all(means < 1.0 + 2e-3)
     assert np.all(means > 0.6)  # sums over heavy tails come to 1 slowly
 
@@ -127,8 +127,7 @@ def test_one_wild_row_raises_no_alarm():
 def test_a_model_that_widens_its_forecasts_at_once_does_not_hide_a_change():
     z, width = np.random.default_rng(14).normal(size=ROWS), np.ones(ROWS)
     z[400:406], width[400:406] = [3.5, 1.6, 1.4, 1.2, 1.1, 1.0], [1.0, 4.0, 5.0, 5.0, 5.0, 5.0]  # 5 or more off
-    watch = Alarms()
-    found = [alarm for row in zip(z, [None] * ROWS, width, strict=True) for alarm in watch.update(*row)]
+    found = Alarms().update_all(z, None, width)
     assert found[0].kind == "level"
     assert 400 <= found[0].since <= found[0].row < 406
     assert alarms_of(z) == []
@@ -140,16 +139,14 @@ def test_forecasts_as_wide_as_usual_are_judged_by_their_normal_scores():
     rng = np.random.default_rng(15)
     by_hour = np.exp(np.sin(2 * np.pi * np.arange(2000) / 24))  # seven times as wide by day as by night
     for width in (np.full(2000, 3.0), by_hour, 1e9 * by_hour):
-        usual, z = UsualWidth(), rng.normal(size=2000).tolist()
-        scores = [usual.score(*row) for row in zip(z, width.tolist(), strict=True)]
-        assert scores[100:] == z[100:]
+        z = rng.normal(size=2000)
+        assert UsualWidth().scores(z, width)[100:].tolist() == z[100:].tolist()
 
 
 def test_forecasts_that_stay_wide_become_the_usual_ones():
     from driftgp.alarms.usual import UsualWidth
 
-    usual = UsualWidth()
-    scores = [usual.score(1.0, width) for width in [1.0] * 300 + [5.0] * 2000]
+    scores = UsualWidth().scores(np.ones(2300), np.repeat([1.0, 5.0], [300, 2000]))
     assert scores[300] == pytest.approx(5.0 / np.exp(0.1))
     assert scores[-1] == 1.0
 
@@ -157,9 +154,7 @@ def test_forecasts_that_stay_wide_become_the_usual_ones():
 def test_a_width_that_is_none_is_passed_over():
     rng = np.random.default_rng(16)
     z = rng.normal(size=ROWS)
-    watch = Alarms()
-    for row, width in enumerate([0.0, np.nan, np.inf, -1.0] * (ROWS // 4)):
-        assert watch.update(z[row], None, width) == []
+    assert Alarms().update_all(z, None, np.tile([0.0, np.nan, np.inf, -1.0], ROWS // 4)) == []
 
 
 def test_the_default_model_follows_a_jump_and_yet_it_is_heard():
@@ -190,7 +185,7 @@ def test_an_input_that_comes_late_or_is_beyond_all_numbers_does_no_harm():
     X = rng.normal(size=(600, 2))
     X[:400, 1] = np.nan
     watch = Alarms(["a", "b"])
-    found = [alarm for x in X for alarm in watch.update(rng.normal(), x)]
+    found = watch.update_all(rng.normal(size=600), X)
     assert {(alarm.kind, alarm.inputs) for alarm in found} <= {("input", ("b",))}
     watch.update(0.0, [-1.7e308, 0.0])
     for _ in range(100):
@@ -228,10 +223,10 @@ def test_alarms_go_on_from_json_as_if_they_had_never_stopped():
     z[350:] += 1.0
     whole = alarms_of(z, X, inputs=("a", "b"), patience=100, horizon=2)
     first = Alarms(("a", "b"), patience=100, horizon=2)
-    found = [alarm for i in range(300) for alarm in first.update(z[i], X[i])]
+    found = first.update_all(z[:300], X[:300])
     second = Alarms(("a", "b"), patience=100, horizon=2)
     second.restore(json.loads(json.dumps(first.to_json())))
-    found += [alarm for i in range(300, ROWS) for alarm in second.update(z[i], X[i])]
+    found += second.update_all(z[300:], X[300:])
     assert found == whole
     assert {alarm.kind for alarm in whole} <= set(KINDS)
 
@@ -254,9 +249,24 @@ def test_inputs_that_were_never_stored_are_refused(path, value):
         watch.restore(stored | {"inputs": stored["inputs"] | {path: value}})
 
 
-def test_a_whole_run_at_once_is_the_same_as_row_by_row():
+@pytest.mark.parametrize("horizon", [1, 2, 50])
+@pytest.mark.parametrize("cut", [7, 150, 2 * ROWS])
+def test_rows_that_are_taken_in_together_are_the_same_as_row_by_row(horizon, cut):
     rng = np.random.default_rng(12)
-    y = 2.0 * rng.normal(size=ROWS)
+    z, X, widths = rng.normal(size=ROWS), rng.normal(size=(ROWS, 2)), np.exp(0.3 * rng.normal(size=ROWS))
+    z[200:] += 2.0
+    X[400:, 1] += 9.0
+    z[300], X[100, 0] = np.nan, np.nan
+    settings = {"inputs": ("a", "b"), "patience": 300, "horizon": horizon}
+    watch, found = Alarms(**settings), []
+    for some in (slice(begin, begin + cut) for begin in range(0, ROWS, cut)):
+        found += watch.update_all(z[some], X[some], widths[some])
+    assert (found, watch.to_json()) == one_by_one(z, X, widths, **settings)
+    assert len({alarm.row for alarm in found}) >= 2
+
+
+def test_alarms_of_a_prediction_are_those_of_its_scores():
+    y = 2.0 * np.random.default_rng(12).normal(size=ROWS)
     y[300] = np.nan
     standard = Gaussian(np.zeros(ROWS), np.ones(ROWS), np.ones(ROWS))
     assert find_alarms(standard, y) == alarms_of(y)

@@ -1,6 +1,5 @@
 """The inputs of the last rows: whether they are outside the range of all before, and which ones an alarm is about."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -25,17 +24,34 @@ class Inputs:
         self._low, self._high, self._scale = np.full(count, np.inf), np.full(count, -np.inf), np.ones(count)
         self._moments = np.zeros((3, count))  # count, mean and squares of the inputs before the recent ones
 
-    def take(self, row: int, x: np.ndarray, score: float) -> float:
-        """How far a row lies outside the range of earlier rows, the last few left out, in ranges; NaN at first."""
-        if row % _TOGETHER == 0:
-            self._absorb(row)
-        slot = self._ring[row % _RING]
-        slot[:-1] = x
-        slot[-1] = score
-        if row < _FIRST:
-            return math.nan
-        farthest = max((out for out in self._beyond(x).tolist() if out > 0.0), default=0.0)  # NaN is not above 0
-        return min(farthest, _FARTHEST)
+    def copy(self) -> "Inputs":
+        """The same, to come back to."""
+        other = Inputs(self._moments.shape[1])
+        other._ring, other._moments = self._ring.copy(), self._moments.copy()
+        other._low, other._high, other._scale = self._low, self._high, self._scale
+        return other
+
+    def take(self, row: int, X: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """How far rows lie outside the range of earlier ones, the last few left out, in ranges; NaN at first.
+
+        Args:
+            row: number of the first one.
+            X: their inputs, N×D.
+            scores: those of their targets, N.
+        """
+        excess = np.full(len(X), np.nan)
+        place = 0
+        while place < len(X):
+            number = row + place
+            if number % _TOGETHER == 0:
+                self._absorb(number)
+            some = slice(place, place + _TOGETHER - number % _TOGETHER)
+            numbers = np.arange(number, row + len(X))[: some.stop - place]
+            self._ring[numbers % _RING] = np.column_stack([X[some], scores[some]])
+            farthest = np.fmax.reduce(self._beyond(X[some]), axis=1, initial=0.0)
+            excess[some] = np.where(numbers < _FIRST, np.nan, np.minimum(farthest, _FARTHEST))
+            place = some.stop
+        return excess
 
     @np.errstate(over="ignore", invalid="ignore")  # of numbers near the largest there are
     def blamed(self, rows: int, since: int, *, ranges: bool) -> list[int]:

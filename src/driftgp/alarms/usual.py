@@ -32,19 +32,24 @@ class UsualWidth:
         """Forget the usual values."""
         self.n, self.m, self.v = 0, 0.0, 0.0
 
-    def score(self, z: float, width: float) -> float:
-        """The score s of a target with the normal score z, whose forecast had this width."""
-        if not (width > 0.0 and math.isfinite(width)):
-            return z
-        log_w, known = math.log(width), self.n >= _FIRST
-        reach = 2.0 * math.sqrt(self.v) + _SLACK
-        off = log_w - self.m if self.n else 0.0
-        self.m = self.m if self.n else log_w
-        self.n = min(self.n + 1, _MEMORY)
-        clipped = min(max(off, -reach), reach) if known else off
-        self.m += clipped / self.n
-        self.v += (clipped * clipped - self.v) / self.n
-        return z * math.exp(min(off - reach, 50.0)) if known and off > reach else z
+    def scores(self, z: np.ndarray, widths: np.ndarray) -> np.ndarray:
+        """The scores s of targets with the normal scores z, whose forecasts had these widths; NaN without a target."""
+        n, m, v = self.n, self.m, self.v
+        there = ~np.isnan(z) & (widths > 0.0) & np.isfinite(widths)
+        wider = np.zeros(len(z))  # log of the factor
+        for place in np.flatnonzero(there).tolist():
+            log_w = math.log(widths[place])
+            known, reach = n >= _FIRST, 2.0 * math.sqrt(v) + _SLACK
+            off = log_w - m if n else 0.0
+            m = m if n else log_w
+            n += n < _MEMORY
+            clipped = min(max(off, -reach), reach) if known else off
+            m += clipped / n
+            v += (clipped * clipped - v) / n
+            if known and off > reach:
+                wider[place] = min(off - reach, 50.0)
+        self.n, self.m, self.v = n, m, v
+        return np.asarray(z * np.exp(wider))
 
     def to_json(self) -> list[float]:
         """Everything that is needed to continue."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.alarms.detectors import KINDS, Detectors, Kind
+from driftgp.alarms.detectors import KINDS, Detectors, Found, Kind
 from driftgp.alarms.inputs import Inputs
 from driftgp.alarms.stored import array_from
 from driftgp.alarms.usual import UsualWidth
@@ -14,6 +14,7 @@ from driftgp.base import checks
 from driftgp.predictions import Prediction
 
 PATIENCE = 10_000  # rows per false alarm, at least
+_AT_ONCE = 128  # rows that are taken in together
 
 
 class Alarm(NamedTuple):
@@ -93,7 +94,7 @@ class Alarms:
         self.rows = 0
         self.last: int | None = None  # the row of the last alarm
         self._threshold = len(KINDS) * self.patience
-        self._tracks = [Detectors() for _ in range(self.horizon)]
+        self._detectors = Detectors(self.horizon)
         self._inputs = Inputs(len(self.inputs))
         self._usual = UsualWidth()
 
@@ -108,55 +109,72 @@ class Alarms:
             width: the forecast's standard deviation, or the width of its interval. With it, a change is found also
                 where the model has widened its forecasts at once.
         """
-        row, track, z = self.rows, self._tracks[self.rows % self.horizon], float(z)
-        self.rows += 1
-        score = z if width is None or math.isnan(z) else self._usual.score(z, width)
-        excess = math.nan
-        if x is not None and self.inputs:
-            excess = self._inputs.take(row, np.asarray(x, np.float64), score)
-        found = [self._alarm(row, track, kind) for kind in track.weigh(row, score, z, excess, self._threshold)]
-        if found:  # what comes now is the new normal
-            self._restart(row)
-            if self.call is not None:
-                for alarm in found:
-                    self.call(alarm)
+        X = None if x is None else np.asarray(x, np.float64)[None]
+        return self.update_all(np.array([z], np.float64), X, None if width is None else np.array([width], np.float64))
+
+    def update_all(self, z: np.ndarray, X: np.ndarray | None = None, widths: np.ndarray | None = None) -> list[Alarm]:
+        """Take in many rows and their targets: the same, to the last bit, as one by one.
+
+        Args:
+            z: normal scores, N.
+            X: inputs, N×D.
+            widths: of the forecasts, N.
+        """
+        found: list[Alarm] = []
+        place, N = 0, len(z)
+        while place < N:
+            some = slice(place, place + _AT_ONCE)
+            score = z[some] if widths is None else self._usual.scores(z[some], widths[some])
+            before, excess = self._inputs, np.full(len(score), np.nan)
+            if X is not None and self.inputs:
+                self._inputs = before.copy()
+                excess = self._inputs.take(self.rows, X[some], score)
+            reached = self._detectors.weigh(self.rows, score, z[some], excess, self._threshold)
+            taken = reached[0].place + 1 if reached else len(score)
+            if reached and X is not None and self.inputs:  # as if the rows after it had not come
+                self._inputs = before
+                before.take(self.rows, X[some][:taken], score[:taken])
+            place, self.rows = place + taken, self.rows + taken
+            if reached:
+                found += self._raise(reached)
         return found
+
+    def _raise(self, reached: list[Found]) -> list[Alarm]:
+        """The alarms of the last row. What comes after it is the new normal."""
+        self.last = self.rows - 1
+        alarms = []
+        for kind, direction, since, M in (one[1:] for one in reached):
+            blamed = self._inputs.blamed(self.rows, since, ranges=kind == "input") if self.inputs else []
+            names = tuple(self.inputs[i] for i in blamed)
+            alarms.append(Alarm(self.last, kind, direction, since, names, M / self._threshold))
+        self._usual.restart()
+        self._detectors.restart()
+        if self.call is not None:
+            for alarm in alarms:
+                self.call(alarm)
+        return alarms
 
     @property
     def evidence(self) -> dict[Kind, float]:
         """How near each kind is to an alarm, log(1 + M) / log(1 + c): 1 raises it."""
-        M = np.max([track.means() for track in self._tracks], 0)
+        M = self._detectors.means()
         return dict(zip(KINDS, (np.log1p(M) / math.log1p(self._threshold)).tolist(), strict=True))
-
-    def _alarm(self, row: int, track: Detectors, kind: Kind) -> Alarm:
-        M, since, direction = track.says(kind)
-        blamed = self._inputs.blamed(self.rows, since, ranges=kind == "input") if self.inputs else []
-        return Alarm(row, kind, direction, since, tuple(self.inputs[i] for i in blamed), M / self._threshold)
-
-    def _restart(self, row: int) -> None:
-        self.last = row
-        self._usual.restart()
-        for track in self._tracks:
-            track.restart()
 
     def to_json(self) -> dict[str, Any]:
         """Everything that is needed to continue, as JSON."""
         return {
             "rows": self.rows,
             "last": self.last,
-            "tracks": [track.to_json() for track in self._tracks],
+            "tracks": self._detectors.to_json(),
             "inputs": self._inputs.to_json(),
             "width": self._usual.to_json(),
         }
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Take back what `to_json` gave as `stored`, or refuse what it could not have given."""
-        if len(stored["tracks"]) != self.horizon:
-            raise ValueError(f"tracks must be {self.horizon} of the alarms' detectors; got {len(stored['tracks'])}")
         self.rows = int(array_from(stored["rows"], (), np.int64))
         self.last = None if stored["last"] is None else int(array_from(stored["last"], (), np.int64))
-        for track, own in zip(self._tracks, stored["tracks"], strict=True):
-            track.restore(own)
+        self._detectors.restore(stored["tracks"])
         self._inputs.restore(stored["inputs"])
         self._usual.restore(stored["width"])
 
@@ -180,6 +198,4 @@ def find_alarms(prediction: Prediction, y: np.ndarray, X: np.ndarray | None = No
         settings["inputs"] = [f"input {i + 1}" for i in range(X.shape[1])]
     watch = Alarms(**settings)
     scores = np.where(np.isfinite(y), prediction.to_normal(np.where(np.isfinite(y), y, prediction.mean)), np.nan)
-    rows = [None] * len(y) if X is None else list(X)
-    widths = prediction.std.tolist()
-    return [alarm for row in zip(scores.tolist(), rows, widths, strict=True) for alarm in watch.update(*row)]
+    return watch.update_all(scores, X, prediction.std)

@@ -188,24 +188,25 @@ class Monitor:
         score = np.where(there, prediction.to_normal(np.where(there, rows.y, prediction.mean)), np.nan)
         if "late" in rows.flags:
             score = np.where(rows.flags["late"], np.nan, score)
-        widths, inputs = (rows.high - rows.low).tolist(), rows.inputs
+        widths, raised = rows.high - rows.low, []
+        for place, own in _by_place(which):
+            watch, numbers = self.alarms[place], np.arange(len(which))[own]
+            z, begun = score[own], watch.rows
+            z[: max(_SETTLED - begun, 0)] = np.nan
+            X = None if rows.inputs is None else rows.inputs[own]
+            raised += [(int(numbers[alarm.row - begun]), alarm) for alarm in watch.update_all(z, X, widths[own])]
         found: dict[int, list[str]] = {}
-        for i, (place, z) in enumerate(zip(which.tolist(), score.tolist(), strict=True)):
-            watch = self.alarms[place]
-            settled = z if watch.rows >= _SETTLED else math.nan
-            raised = watch.update(settled, None if inputs is None else inputs[i], widths[i])
-            if raised:
-                found[i] = [alarm.flag for alarm in raised]
-                self.sums[place, _PLACE["alarms"]] += len(raised)
-                self._note(rows, i, raised)
+        for row, alarm in sorted(raised, key=lambda one: one[0]):
+            found.setdefault(row, []).append(alarm.flag)
+            self.sums[which[row], _PLACE["alarms"]] += 1.0
+            self._note(rows, row, alarm)
         return found
 
-    def _note(self, rows: Watched, row: int, raised: list[Alarm]) -> None:
+    def _note(self, rows: Watched, row: int, alarm: Alarm) -> None:
         time = rows.times[row] if len(rows.times) else ""
-        for alarm in raised:
-            says = str(alarm).partition(": ")[2].partition(", since")[0]
-            concerned = f" (inputs: {', '.join(alarm.inputs)})" if alarm.inputs else ""
-            self.raised.append(Raised(rows.keys[row], int(rows.lines[row]), time, says + concerned))
+        says = str(alarm).partition(": ")[2].partition(", since")[0]
+        concerned = f" (inputs: {', '.join(alarm.inputs)})" if alarm.inputs else ""
+        self.raised.append(Raised(rows.keys[row], int(rows.lines[row]), time, says + concerned))
         del self.raised[_SHOWN:-_SHOWN]
 
     # ---- what it has come to -----------------------------------------------------------------------------------------
