@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,13 @@ class Prediction(abc.ABC):
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Prediction":
         """Distribution of scale · y + shift, for a positive scale."""
 
-    @abc.abstractmethod
     def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Prediction":
-        """The same distribution with a function applied to each of its arrays.
+        """The same distribution with a function applied to each of its arrays, and to those of a law that it holds.
 
         Their last axes are N×P, or N; axes of members or levels come before.
         """
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return type(self)(**{name: _applied(function, part) for name, part in parts.items()})
 
     # ---- what follows from it ----------------------------------------------------------------------------------------
 
@@ -187,6 +189,47 @@ class Prediction(abc.ABC):
         shown = [f"{mean} ({below} to {above})" for mean, below, above in rows]
         more = ", …" if N > _ROWS_SHOWN else ""
         return f"<{self.called} of {count}: mean (95% interval) {', '.join(shown)}{more}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Held(Prediction):
+    """A distribution made from another one, which it holds. Mean, variance and noise are the held ones by default."""
+
+    model: Prediction  # as it was before
+
+    def _broadcast(self, *names: str) -> None:
+        """Give arrays of these names the shape of the held law."""
+        for name in names:
+            array = np.asarray(getattr(self, name))
+            if array.shape != self.model.shape:
+                object.__setattr__(self, name, np.broadcast_to(array, self.model.shape))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """N, or N×P."""
+        return self.model.shape
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The held one's."""
+        return self.model.mean
+
+    @property
+    def variance(self) -> np.ndarray:
+        """The held one's."""
+        return self.model.variance
+
+    @property
+    def noise(self) -> np.ndarray:
+        """The held one's."""
+        return self.model.noise
+
+
+def _applied(function: Callable[[np.ndarray], np.ndarray], part: Any) -> Any:
+    """A function of an array, or of the arrays of a held law; settings stay as they are."""
+    if isinstance(part, Prediction):
+        return part.each(function)
+    return function(np.asarray(part)) if isinstance(part, np.ndarray | np.generic) else part
 
 
 def around_the_median(low: np.ndarray, middle: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,5 @@
 """A predictive distribution for targets that stay within bounds."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri_exp
 
 from driftgp.predictions import normal
-from driftgp.predictions.base import Prediction
+from driftgp.predictions.base import Held, Prediction
 from driftgp.predictions.rooted import Root, Rooted, carried_back
 
 # If both bounds have normal scores beyond this, they change no digit: Φ(−8) is below 1e-15. Otherwise no target has a
@@ -24,7 +23,7 @@ _OUTSIDE, _NARROW, _LEAST, _NODES = 10.0, 0.3, 1e-12, 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bounded(Prediction):
+class Bounded(Held):
     """The held law F, restricted to the interval [low − slack, high + slack], with a leak ε.
 
         G(y) = (1 − ε) T(y) + ε F(y),    T = (F − a)/D inside the interval, 0 below it and 1 above it
@@ -49,22 +48,13 @@ class Bounded(Prediction):
     [0.083, 3.033, -0.96, 2.96]
     """
 
-    model: Prediction  # as it was before
     low: np.ndarray  # N×P, −inf without a bound
     high: np.ndarray  # N×P, inf without a bound
     slack: np.ndarray  # N×P
     leak: np.ndarray  # N×P, in [0, 1)
 
     def __post_init__(self) -> None:
-        for name in ("low", "high", "slack", "leak"):
-            array = np.asarray(getattr(self, name))
-            if array.shape != self.model.shape:
-                object.__setattr__(self, name, np.broadcast_to(array, self.model.shape))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """N, or N×P."""
-        return self.model.shape
+        self._broadcast("low", "high", "slack", "leak")
 
     @property
     def mean(self) -> np.ndarray:
@@ -134,11 +124,6 @@ class Bounded(Prediction):
         scale = np.asarray(scale)
         low, high = scale * self.low + shift, scale * self.high + shift
         return Bounded(self.model.scaled(scale, shift), low, high, scale * self.slack, self.leak)
-
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Bounded":
-        """A function of the held prediction's arrays and of the bounds."""
-        bounds = (function(array) for array in (self.low, self.high, self.slack, self.leak))
-        return Bounded(self.model.each(function), *bounds)
 
     # ---- the interval in normal scores -------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """A normal distribution."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +46,3 @@ class Gaussian(Prediction):
         """N(scale · m + shift, scale² s²)."""
         scale = np.asarray(scale)
         return Gaussian(scale * self.mean + shift, scale**2 * self.variance, scale**2 * self.noise)
-
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Gaussian":
-        """A function of mean, variance and noise."""
-        return Gaussian(function(self.mean), function(self.variance), function(self.noise))

@@ -1,20 +1,19 @@
 """A mixture's law whose tails are no longer than its standard deviation gives reason to."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp.predictions import normal
-from driftgp.predictions.base import Prediction
+from driftgp.predictions.base import Held
 
 FROM = 2.5  # the score from which on a tail is limited
 SLOPE = 2.0  # standard deviations for each unit of the score there, at most
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Limited(Prediction):
+class Limited(Held):
     """The distribution with the quantiles q̃(z) = min(q(z), q(t) + (z − t) κ s) at scores z > t, and likewise below −t.
 
     q are the held law's quantiles by their normal scores, s its standard deviation, t = 2.5 and κ = 2. In a mixture of
@@ -29,23 +28,6 @@ class Limited(Prediction):
     >>> [[round(p.from_normal(z).item(), 2) for z in (2.0, 6.0)] for p in (mixture, limited)]
     [[2.0, 309.42], [2.0, 9.53]]
     """
-
-    model: Prediction  # as it was before
-
-    @property
-    def mean(self) -> np.ndarray:
-        """The held one's."""
-        return self.model.mean
-
-    @property
-    def variance(self) -> np.ndarray:
-        """The held one's."""
-        return self.model.variance
-
-    @property
-    def noise(self) -> np.ndarray:
-        """The held one's."""
-        return self.model.noise
 
     def log_prob(self, y: ArrayLike) -> np.ndarray:
         """log φ(z) − log κ s on a line, else the held density."""
@@ -75,10 +57,6 @@ class Limited(Prediction):
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Limited":
         """Scale and shift the held law."""
         return Limited(self.model.scaled(scale, shift))
-
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Limited":
-        """A function of the held law's arrays."""
-        return Limited(self.model.each(function))
 
     def _on_line(self, y: ArrayLike, held: np.ndarray) -> np.ndarray:
         """Scores by the line of the side where a target is, 0 within ±t."""

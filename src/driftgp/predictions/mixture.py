@@ -1,6 +1,5 @@
 """A mixture of normal distributions: what several models together say of the next target."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -94,10 +93,6 @@ class Mixture(Prediction):
         """Scale and shift every member."""
         scale = np.asarray(scale)
         return Mixture(self.weights, scale * self.means + shift, scale**2 * self.variances, scale**2 * self.noises)
-
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Mixture":
-        """A function of the members' weights, means, variances and noises."""
-        return Mixture(function(self.weights), function(self.means), function(self.variances), function(self.noises))
 
     @cached_property
     def _members(self) -> "_Members":

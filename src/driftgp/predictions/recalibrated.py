@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from driftgp.predictions import normal
-from driftgp.predictions.base import Prediction
+from driftgp.predictions.base import Held
 from driftgp.predictions.normal import nominal_reach
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recalibrated(Prediction):
+class Recalibrated(Held):
     """The distribution with cdf(y) = Φ(h⁻¹(z)), where z is the held prediction's normal score of y.
 
     h maps a nominal score to the held prediction's: h(0) = 0 and h(±z_ℓ) = ±c_ℓ for every level, with straight lines in
@@ -39,7 +39,6 @@ class Recalibrated(Prediction):
     [-3.0, 3.0, -1.96, 1.96]
     """
 
-    model: Prediction  # as it was before
     upper: np.ndarray  # L×N×P, c above the median
     lower: np.ndarray | None  # L×N×P, c below the median; None if they are the same
     levels: tuple[float, ...]  # L, increasing
@@ -50,11 +49,6 @@ class Recalibrated(Prediction):
             reach = getattr(self, name)
             if reach is not None and reach.shape != shape:
                 object.__setattr__(self, name, np.broadcast_to(reach, shape))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """N, or N×P."""
-        return self.model.shape
 
     @cached_property
     def mean(self) -> np.ndarray:
@@ -93,11 +87,6 @@ class Recalibrated(Prediction):
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Recalibrated":
         """Scale and shift the held prediction."""
         return Recalibrated(self.model.scaled(scale, shift), self.upper, self.lower, self.levels)
-
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Recalibrated":
-        """A function of the held prediction's arrays and of the reaches."""
-        lower = None if self.lower is None else function(self.lower)
-        return Recalibrated(self.model.each(function), function(self.upper), lower, self.levels)
 
     def nominal(self, z: np.ndarray) -> np.ndarray:
         """h⁻¹(z): what a score under the held prediction is under this one."""

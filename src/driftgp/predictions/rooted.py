@@ -1,6 +1,5 @@
 """A predictive distribution for a target whose root has the law of a model."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from driftgp.predictions import normal
-from driftgp.predictions.base import Prediction
+from driftgp.predictions.base import Held
 
 
 class Root(NamedTuple):
@@ -81,7 +80,7 @@ class Root(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rooted(Prediction):
+class Rooted(Held):
     """The law of y where the held law is that of its root t (see `Root`).
 
         cdf(y) = F(t),    density f(t) dt/dy
@@ -96,21 +95,12 @@ class Rooted(Prediction):
     ([12.0], [13.0])
     """
 
-    model: Prediction  # of the root
     base: np.ndarray  # N×P
     offset: np.ndarray  # N×P, c; 0 where targets are as they are
     gain: np.ndarray  # N×P, γ
 
     def __post_init__(self) -> None:
-        for name in ("base", "offset", "gain"):
-            array = np.asarray(getattr(self, name))
-            if array.shape != self.model.shape:
-                object.__setattr__(self, name, np.broadcast_to(array, self.model.shape))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """N, or N×P."""
-        return self.model.shape
+        self._broadcast("base", "offset", "gain")
 
     @property
     def root(self) -> Root:
@@ -150,10 +140,6 @@ class Rooted(Prediction):
         rooted = self.offset > 0.0
         held = self.model.scaled(np.where(rooted, np.sqrt(scale), scale), np.where(rooted, 0.0, shift))
         return Rooted(held, scale * self.base + shift, scale * self.offset, self.gain)
-
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Rooted":
-        """A function of the held prediction's arrays and of the root's."""
-        return Rooted(self.model.each(function), *(function(array) for array in (self.base, self.offset, self.gain)))
 
     @cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:

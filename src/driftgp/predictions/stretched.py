@@ -1,17 +1,16 @@
 """A law that is wider than the model says: all of its normal scores are divided by a factor."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp.predictions import normal
-from driftgp.predictions.base import Prediction
+from driftgp.predictions.base import Held
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stretched(Prediction):
+class Stretched(Held):
     """The distribution with cdf(y) = Φ(z/κ), where z is the held prediction's normal score of y.
 
     Its median and its bounds are the held one's. Before the first target κ = ∞. Every value has the score 0 (cdf 1/2)
@@ -24,7 +23,6 @@ class Stretched(Prediction):
     ([0.0], [0.0], [-inf, inf])
     """
 
-    model: Prediction  # as it was before
     factor: np.ndarray  # N×P, or N: κ
     wider: np.ndarray  # the same of the variance: κ² if the held law is normal
 
@@ -68,7 +66,3 @@ class Stretched(Prediction):
     def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Stretched":
         """The held prediction in other units."""
         return Stretched(self.model.scaled(scale, shift), self.factor, self.wider)
-
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "Stretched":
-        """A function of the held prediction's arrays and of the factors."""
-        return Stretched(self.model.each(function), function(self.factor), function(self.wider))
