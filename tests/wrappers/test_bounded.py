@@ -10,8 +10,7 @@ from scipy import integrate, stats
 from driftgp import AGP
 from driftgp.contract.protocol import Units
 from driftgp.members import LastKMean
-from driftgp.predictions import Bounded as Law
-from driftgp.predictions import Gaussian, Mixture, Root, Rooted, bounded
+from driftgp.predictions import Gaussian, Mixture, Restricted, Root, Rooted, restricted
 from driftgp.stream.settings_json import plain, rebuilt
 from driftgp.wrappers import Bounded, Calibrated, Standardize
 
@@ -36,24 +35,24 @@ LAWS = {
 SCORES = np.array([-6.0, -3.0, -1.0, -0.1, 0.0, 0.4, 1.3, 2.7, 5.0])[:, None]
 
 
-def law(name: str) -> Law:
+def law(name: str) -> Restricted:
     held, *bounds = LAWS[name]
-    return Law(held, *(np.array([bound]) for bound in bounds))
+    return Restricted(held, *(np.array([bound]) for bound in bounds))
 
 
 @pytest.fixture(params=LAWS)
-def p(request: Any) -> Law:
+def p(request: Any) -> Restricted:
     return law(request.param)
 
 
-def pieces(p: Law) -> list[tuple[float, float]]:
+def pieces(p: Restricted) -> list[tuple[float, float]]:
     """Where the density is smooth, and is not 0."""
     low, high = float((p.low - p.slack)[0]), float((p.high + p.slack)[0])
     cuts = sorted([-40.0, *(end for end in (low, high) if np.isfinite(end)), 45.0])
     return [(a, b) for a, b in pairwise(cuts) if p.leak[0] > 0.0 or (a >= low and b <= high)]
 
 
-def total(p: Law, function: Any) -> float:
+def total(p: Restricted, function: Any) -> float:
     """∫ g(y) exp(log_prob(y)) dy, piece by piece."""
     sums = 0.0
     for a, b in pieces(p):
@@ -122,7 +121,7 @@ def test_a_restricted_normal_law_is_that_of_scipy(name):
 )
 def test_moments_are_those_of_scipy_wherever_the_interval_lies(mean, low, high):
     other = stats.truncnorm(low - mean, high - mean, loc=mean)
-    ours, share = bounded.moments(mean, 1.0, low, high, 0.0)
+    ours, share = restricted.moments(mean, 1.0, low, high, 0.0)
     grid = np.linspace(max(low, mean - 12.0), min(high, mean + 12.0), 100_001)
     density = np.exp(other.logpdf(grid))
     by_hand = integrate.simpson(density * grid, x=grid)
@@ -132,7 +131,7 @@ def test_moments_are_those_of_scipy_wherever_the_interval_lies(mean, low, high):
 
 @pytest.mark.parametrize("mean", [-1e3, -1e8, -1e200, 1e3, 1e8, 1e200])
 def test_a_forecast_far_outside_stays_at_the_nearer_bound(mean):
-    p = Law(Gaussian(np.array([mean]), np.ones(1), np.ones(1)), *(np.array([v]) for v in (0.0, 5.0, 0.0, 0.0)))
+    p = Restricted(Gaussian(np.array([mean]), np.ones(1), np.ones(1)), *(np.array([v]) for v in (0.0, 5.0, 0.0, 0.0)))
     nearer = 0.0 if mean < 0.0 else 5.0
     for value in (p.mean, *p.interval(0.95), p.from_normal(-40.0), p.from_normal(np.inf)):
         assert np.all((value >= 0.0) & (value <= 5.0))
@@ -142,7 +141,7 @@ def test_a_forecast_far_outside_stays_at_the_nearer_bound(mean):
 
 
 def test_values_in_the_slack_are_reported_at_the_bound():
-    counts = Law(Gaussian(np.zeros(1), np.ones(1), np.ones(1)), *(np.array([v]) for v in (0.0, NONE, 0.5, 0.0)))
+    counts = Restricted(Gaussian(np.zeros(1), np.ones(1), np.ones(1)), *(np.array([v]) for v in (0.0, NONE, 0.5, 0.0)))
     assert counts.quantile(0.05) == counts.interval(0.95)[0] == 0.0
     assert counts.quantile(0.6) > 0.0
     assert counts.mean[0] > 0.0
@@ -150,7 +149,9 @@ def test_values_in_the_slack_are_reported_at_the_bound():
 
 def test_a_narrow_law_at_the_bound_does_not_report_values_beyond_it():
     """However far the end of the slack is from it, in its own standard deviations."""
-    p = Law(Gaussian(np.array([-0.1]), np.array([1e-4]), np.ones(1)), *(np.array([v]) for v in (0.0, NONE, 0.5, 0.0)))
+    p = Restricted(
+        Gaussian(np.array([-0.1]), np.array([1e-4]), np.ones(1)), *(np.array([v]) for v in (0.0, NONE, 0.5, 0.0))
+    )
     assert p.interval(0.95) == (0.0, 0.0)
     assert p.mean[0] == 0.0
     grid = np.linspace(0.0, 0.3, 11)
@@ -167,7 +168,7 @@ def test_what_leaks_is_as_the_held_law_has_it():
 
 @pytest.mark.parametrize("held", [NORMAL, MIXTURE], ids=["normal", "mixture"])
 def test_bounds_far_away_change_nothing(held):
-    p = Law(held, *(np.array([v]) for v in (-50.0, 70.0, 0.5, 0.01)))
+    p = Restricted(held, *(np.array([v]) for v in (-50.0, 70.0, 0.5, 0.01)))
     y = np.array([[-3.0], [1.0], [60.0], [-49.9]])
     for name, argument in (("log_prob", y), ("to_normal", y), ("crps", y), ("from_normal", SCORES)):
         assert getattr(p, name)(argument).tobytes() == getattr(held, name)(argument).tobytes(), name
@@ -210,7 +211,7 @@ def test_moments_of_what_has_a_normal_root(mean):
 
 def test_a_rooted_law_in_other_units():
     y = np.array([[-1.5], [0.0], [8.0]])
-    p = Law(ROOTED, *(np.array([v]) for v in (-1.0, NONE, 0.5, 0.01)))
+    p = Restricted(ROOTED, *(np.array([v]) for v in (-1.0, NONE, 0.5, 0.01)))
     scaled = p.scaled(1e6, -4.0)
     np.testing.assert_allclose(scaled.to_normal(1e6 * y - 4.0), p.to_normal(y), rtol=1e-9)
     np.testing.assert_allclose([scaled.mean, scaled.std], [1e6 * p.mean - 4.0, 1e6 * p.std], rtol=1e-9)
@@ -219,7 +220,7 @@ def test_a_rooted_law_in_other_units():
 
 def test_other_units_and_some_of_the_rows():
     two = Gaussian(np.ones((3, 2)), np.full((3, 2), 4.0), np.ones((3, 2)))
-    p = Law(two, *(np.array(v) for v in ([0.0, -NONE], [2.0, NONE], 0.1, 0.01)))
+    p = Restricted(two, *(np.array(v) for v in ([0.0, -NONE], [2.0, NONE], 0.1, 0.01)))
     y = np.array([1.5, 2.5])
     scaled = p.scaled([10.0, 2.0], 7.0)
     np.testing.assert_allclose(scaled.to_normal([10.0, 2.0] * y + 7.0), p.to_normal(y), rtol=1e-9)
@@ -413,6 +414,6 @@ def test_lags_among_other_inputs_are_refused():
 
 def test_a_target_that_is_missing_has_no_score_and_no_warning():
     held = Gaussian(mean=np.ones(2), variance=np.ones(2), noise=np.ones(2))
-    law = Law(held, low=np.zeros(2), high=np.full(2, np.inf), slack=np.zeros(2), leak=np.full(2, 0.01))
+    law = Restricted(held, low=np.zeros(2), high=np.full(2, np.inf), slack=np.zeros(2), leak=np.full(2, 0.01))
     assert np.isnan(law.to_normal([np.nan, 1.0])).tolist() == [True, False]
     assert np.isnan(law.crps([np.nan, 1.0])).tolist() == [True, False]

@@ -1,7 +1,6 @@
 """What a model answers: a distribution of the next target, never just a number."""
 
 from driftgp.predictions.base import Prediction
-from driftgp.predictions.bounded import Bounded
 from driftgp.predictions.forecast import Forecast
 from driftgp.predictions.gaussian import Gaussian
 from driftgp.predictions.joined import Joined, joined
@@ -9,11 +8,11 @@ from driftgp.predictions.limited import Limited
 from driftgp.predictions.mixture import Mixture
 from driftgp.predictions.normal import nominal_reach
 from driftgp.predictions.recalibrated import Recalibrated
+from driftgp.predictions.restricted import Restricted
 from driftgp.predictions.rooted import Root, Rooted
 from driftgp.predictions.stretched import Stretched
 
 __all__ = [
-    "Bounded",
     "Forecast",
     "Gaussian",
     "Joined",
@@ -21,6 +20,7 @@ __all__ = [
     "Mixture",
     "Prediction",
     "Recalibrated",
+    "Restricted",
     "Root",
     "Rooted",
     "Stretched",

@@ -10,8 +10,8 @@ from driftgp.base import checks
 from driftgp.contract import forecasts
 from driftgp.contract.records import View, floats, part, wholes
 from driftgp.models.model import Model, Units
-from driftgp.predictions import Bounded as BoundedLaw
-from driftgp.predictions import Root, Rooted, bounded
+from driftgp.predictions import Restricted, Root, Rooted
+from driftgp.predictions.restricted import restricted_moments
 from driftgp.wrappers.holding import Holding, inner
 
 Bounds = float | None | Sequence[float | None]
@@ -142,12 +142,12 @@ class Bounded(Holding):
         own = [(name, np.float64, (outputs,)) for name in ("low", "high", "slack", "base", "offset", "gain")]
         return forecasts.layout(outputs, *own, ("inner", self.model.forecast_dtype(outputs)))
 
-    def law(self, made: np.ndarray) -> BoundedLaw:
+    def law(self, made: np.ndarray) -> Restricted:
         """The held model's law, carried back from the roots and restricted."""
         held = self.model.law(made["inner"])
         if any(self.root):
             held = Rooted(held, made["base"], made["offset"], made["gain"])
-        return BoundedLaw(held, made["low"], made["high"], made["slack"], np.asarray(self.leak))
+        return Restricted(held, made["low"], made["high"], made["slack"], np.asarray(self.leak))
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
         """Refuse bounds for another number of outputs."""
@@ -260,7 +260,7 @@ class Bounded(Holding):
     def _restricted(self, state: BoundedState, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean, and variance as a share of the held one, N×P each."""
         root = (self._root(state), _gain(state)) if any(self.root) else ()
-        return bounded.restricted(held["mean"], np.sqrt(held["variance"]), *self._in_force(state), state.slack, *root)
+        return restricted_moments(held["mean"], np.sqrt(held["variance"]), *self._in_force(state), state.slack, *root)
 
     def _follow_gain(self, state: BoundedState, y: np.ndarray, known: np.ndarray) -> None:
         """Learn γ: sum how far targets lie above the value of the mean root, and how far they should."""

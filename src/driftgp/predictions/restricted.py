@@ -23,7 +23,7 @@ _OUTSIDE, _NARROW, _LEAST, _NODES = 10.0, 0.3, 1e-12, 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bounded(Held):
+class Restricted(Held):
     """The held law F, restricted to the interval [low − slack, high + slack], with a leak ε.
 
         G(y) = (1 − ε) T(y) + ε F(y),    T = (F − a)/D inside the interval, 0 below it and 1 above it
@@ -43,7 +43,7 @@ class Bounded(Held):
     >>> import numpy as np
     >>> from driftgp.predictions import Gaussian
     >>> held = Gaussian(mean=np.ones(1), variance=np.ones(1), noise=np.ones(1))
-    >>> p = Bounded(held, low=np.zeros(1), high=np.full(1, np.inf), slack=np.zeros(1), leak=np.zeros(1))
+    >>> p = Restricted(held, low=np.zeros(1), high=np.full(1, np.inf), slack=np.zeros(1), leak=np.zeros(1))
     >>> [round(float(end[0]), 3) for end in p.interval(0.95) + held.interval(0.95)]
     [0.083, 3.033, -0.96, 2.96]
     """
@@ -119,11 +119,11 @@ class Bounded(Held):
         value = self.model.from_normal(np.where(self._counts, score, z))
         return self._reported(value, (self._counts & ~(under | over)) | self._lost)
 
-    def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Bounded":
+    def scaled(self, scale: ArrayLike, shift: ArrayLike) -> "Restricted":
         """Scale and shift the held prediction and the bounds."""
         scale = np.asarray(scale)
         low, high = scale * self.low + shift, scale * self.high + shift
-        return Bounded(self.model.scaled(scale, shift), low, high, scale * self.slack, self.leak)
+        return Restricted(self.model.scaled(scale, shift), low, high, scale * self.slack, self.leak)
 
     # ---- the interval in normal scores -------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class Bounded(Held):
     @cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
         root = (self.model.root, self.model.gain) if isinstance(self.model, Rooted) else ()
-        return restricted(self._of.mean, self._of.std, self.low, self.high, self.slack, *root)
+        return restricted_moments(self._of.mean, self._of.std, self.low, self.high, self.slack, *root)
 
 
 # ---- the standard normal law between two ends ------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def log_between(alpha: Any, beta: Any) -> Any:
         return np.where(first < last, last + np.log(-np.expm1(first - last)), -np.inf)
 
 
-def restricted(
+def restricted_moments(
     mean: Any, std: Any, low: Any, high: Any, slack: Any, root: Root | None = None, gain: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean of a target within [low − slack, high + slack], and its variance as a share of s².
