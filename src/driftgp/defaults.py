@@ -245,7 +245,7 @@ def wrapped(
     if bounds is not None:
         held = Bounded(held, **bounds)
     trackers: dict[str, Any] = {} if horizon == 1 else {"gains": (0.0,)}
-    return Guarded(Calibrated(held, features=features, **trackers), candid=True)
+    return Guarded(Calibrated(held, features=features, **trackers), widen_first=True)
 
 
 def in_own_units(model: Model, window: int) -> Standardize:

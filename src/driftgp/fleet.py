@@ -16,7 +16,7 @@ from driftgp.online import Online, refuse_half_life, refuse_of_the_default, star
 from driftgp.predictions import Prediction
 from driftgp.stream import keys as naming
 from driftgp.stream import store
-from driftgp.stream.base import Base
+from driftgp.stream.base_column import Base
 from driftgp.stream.begin import Given, Start
 from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.keys import Key

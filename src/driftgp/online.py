@@ -15,7 +15,7 @@ from driftgp.defaults import Effort, Support
 from driftgp.models.model import Model, State
 from driftgp.predictions import Forecast, Prediction, joined
 from driftgp.stream import pending, store
-from driftgp.stream.base import Base
+from driftgp.stream.base_column import Base
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.pending import Id

@@ -29,7 +29,7 @@ from driftgp.runs import Run, read_checkpoint, read_config, settings_from
 from driftgp.runs import models as named_models
 from driftgp.runs.settings import MODELS
 from driftgp.stream import store
-from driftgp.stream.monitor import means
+from driftgp.stream.running_scores import means
 from driftgp.tables import predictions
 from driftgp.tables.rows import csv_rows, open_rows
 

@@ -18,8 +18,8 @@ from driftgp.base.wording import figure
 from driftgp.runs import Run, read_checkpoint, settings_from, words
 from driftgp.runs.leaks import find_leaks
 from driftgp.runs.warnings import warnings_of
-from driftgp.stream.monitor import means
 from driftgp.stream.naive import FIRST, find_seasons
+from driftgp.stream.running_scores import means
 from driftgp.tables.rows import csv_rows
 
 HOURS = 600

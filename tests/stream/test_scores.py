@@ -5,7 +5,7 @@ import pytest
 
 from driftgp import Fleet, Online
 from driftgp.predictions import Gaussian
-from driftgp.stream import monitor as monitors
+from driftgp.stream import running_scores
 from driftgp.stream.scores import given_the_row
 
 HOURS = np.datetime64("2024-01-01T00", "us") + np.arange(300) * np.timedelta64(1, "h")
@@ -55,19 +55,21 @@ def test_a_forecast_without_its_targets_has_no_scores():
 
 
 def test_tenths_are_those_of_the_last_rows_however_they_come(monkeypatch):
-    monkeypatch.setattr(monitors, "LAST", 400)
+    monkeypatch.setattr(running_scores, "LAST", 400)
     rng = np.random.default_rng(1)
     mean, y = rng.normal(size=1000), rng.normal(size=1000)
     law, nothing = Gaussian(mean, np.ones(1000), np.ones(1000)), np.full(1000, np.nan)
     found = []
     for block in (1000, 70):
-        watching = monitors.Monitor(densities=(), naive=False)
+        watching = running_scores.RunningScores(densities=(), naive=False)
         for begin in range(0, 1000, block):
             some = slice(begin, begin + block)
             part = law.rows(some)
             low, high = part.interval(0.95)
             N = len(low)
-            rows = monitors.Watched(part, low, high, y[some], nothing[some], False, [None] * N, {}, np.arange(N))
+            rows = running_scores.PredictedRows(
+                part, low, high, y[some], nothing[some], False, [None] * N, {}, np.arange(N)
+            )
             watching.see(rows)
         found.append(watching.by_tenth())
     inside, order = (np.abs(y - mean) <= 1.96)[-400:], np.argsort(mean[-400:])

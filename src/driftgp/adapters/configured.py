@@ -11,7 +11,7 @@ from driftgp.defaults import Effort, Support
 from driftgp.kernels import Kernel
 from driftgp.online import Online
 from driftgp.stream import store
-from driftgp.stream.base import Base
+from driftgp.stream.base_column import Base
 
 _OF_THE_STREAM = ("effort", "support", "base", "time", "features", "lags", "calendar", "horizon")
 

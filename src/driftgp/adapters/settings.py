@@ -59,7 +59,7 @@ class Settings:
         """An AGP with these settings in the wrappers of the default, for a stream that begins so."""
         model = self._agp(X.shape[1], y)
         T = model.window or 0
-        bare = Guarded(Calibrated(Gaps(model)), candid=True)
+        bare = Guarded(Calibrated(Gaps(model)), widen_first=True)
         return Choice(wrapped(model, T) if self.standardize else bare, warmup=T)
 
     def _agp(self, inputs: int, y: np.ndarray) -> AGP:

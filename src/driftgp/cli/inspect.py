@@ -151,7 +151,7 @@ def _scores(page: Page, saved: Saved, key: Any) -> None:
     """How the forecasts of a series have done."""
     from driftgp.runs import words
     from driftgp.runs.warnings import name_of
-    from driftgp.stream.monitor import means
+    from driftgp.stream.running_scores import means
 
     monitor = saved.monitor
     if monitor is None or key not in monitor.places:

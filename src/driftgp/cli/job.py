@@ -131,7 +131,7 @@ class Job:
         from driftgp.plots import base as plots
         from driftgp.plots import run as plots_run
         from driftgp.runs.warnings import warnings_of
-        from driftgp.stream.monitor import means
+        from driftgp.stream.running_scores import means
         from driftgp.tables import predictions
 
         if self.kept is not None:

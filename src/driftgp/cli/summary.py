@@ -57,7 +57,7 @@ class Summary:
             self.total["relative"] = statistics.median(own["relative"] for own in self.series)
 
     def _scores(self, name: str, sums: dict[str, float]) -> dict[str, Any]:
-        from driftgp.stream.monitor import means
+        from driftgp.stream.running_scores import means
 
         return {"series": name, **means(sums, self.labels), **{count: int(sums[count]) for count in COUNTS}}
 

@@ -19,9 +19,9 @@ from driftgp.defaults import Effort, Support
 from driftgp.evaluate import coverage, crps
 from driftgp.online import Online
 from driftgp.predictions import Prediction
-from driftgp.stream.base import Base
-from driftgp.stream.monitor import Monitor, Watched
+from driftgp.stream.base_column import Base
 from driftgp.stream.naive import Season, find_seasons
+from driftgp.stream.running_scores import PredictedRows, RunningScores
 from driftgp.stream.settings import Others, settings_among
 
 WARMUP, REFIT = 500, 168
@@ -141,12 +141,12 @@ def backtest(
     return Backtest(tuple(lines), errors, scored, horizon, left_out, laws, inputs.names, first, hours, tenths)
 
 
-def _watched(trial: Trial, law: Prediction) -> Monitor:
+def _watched(trial: Trial, law: Prediction) -> RunningScores:
     """What the 95 % intervals of a method were worth, row by row."""
-    y, monitor = trial.scored, Monitor(densities=(), naive=False)
+    y, monitor = trial.scored, RunningScores(densities=(), naive=False)
     wall = np.full(len(y), np.nan) if trial.wall is None else trial.wall[trial.warmup :]
     low, high = law.interval(0.95)
-    rows = Watched(law, low, high, y, wall, trial.wall is not None, [None] * len(y), {}, np.arange(len(y)))
+    rows = PredictedRows(law, low, high, y, wall, trial.wall is not None, [None] * len(y), {}, np.arange(len(y)))
     monitor.see(rows)
     return monitor
 

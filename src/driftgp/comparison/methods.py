@@ -10,7 +10,7 @@ from driftgp.comparison import outside
 from driftgp.comparison.trial import Forecasts, Run, Trial
 from driftgp.online import Online
 from driftgp.predictions import Gaussian
-from driftgp.stream.base import place_of
+from driftgp.stream.base_column import place_of
 from driftgp.stream.naive import Season, forecasts
 
 ERRORS = 500  # the last errors, by which a naive forecast knows its spread

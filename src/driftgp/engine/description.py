@@ -152,7 +152,7 @@ PARTS: dict[str, Part] = {
     "driftgp.wrappers.calibrate.Calibrated": Part(24, _calibrated, _held),
     "driftgp.wrappers.watched.Watched": Part(25, _watched, _held),
     "driftgp.wrappers.bank.Bank": Part(26, lambda model: (model.corrected, model.prior), lambda model: model.models),
-    "driftgp.wrappers.guarded.Guarded": Part(28, lambda model: (model.reach, model.candid), _held),
+    "driftgp.wrappers.guarded.Guarded": Part(28, lambda model: (model.reach, model.widen_first), _held),
     "driftgp.members.naive.Persistence": Part(27, lambda model: (*_naive(model), model.column or ())),
     "driftgp.members.anchored.Anchored": Part(29, _anchored),
     "driftgp.members.lagged.Lagged": Part(30, lambda model: (model.lags, model.ridge, model.forgetting)),

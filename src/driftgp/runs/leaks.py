@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driftgp.stream.base import TOO_GOOD
+from driftgp.stream.base_column import TOO_GOOD
 
 _LEAST = 50  # rows
 

@@ -25,7 +25,7 @@ from driftgp.runs.oddities import Oddities
 from driftgp.runs.settings import DEFAULT, SECONDS, Settings, settings_from
 from driftgp.stream import order, store
 from driftgp.stream.keys import key_column
-from driftgp.stream.monitor import Monitor, Watched
+from driftgp.stream.running_scores import PredictedRows, RunningScores
 from driftgp.stream.settings import Settings as StreamSettings
 from driftgp.tables.blocks import Block, Order, Reader, in_order_of_time, order_of, time_texts
 from driftgp.tables.rows import Complain, FileRows
@@ -76,7 +76,7 @@ class Saved(NamedTuple):
     settings: Settings
     facts: Facts
     stream: Online | Fleet
-    monitor: Monitor | None
+    monitor: RunningScores | None
     oddities: Oddities
     rows: int
     left_out: int
@@ -221,10 +221,10 @@ class Run:
             )
         return float(0.5 ** (step / (length * SECONDS.get(unit, 1.0))))
 
-    def _monitor(self) -> Monitor:
+    def _monitor(self) -> RunningScores:
         watch = self.facts.watched if self.settings.alarms and not self.frozen else None
         stream = self.stream.settings
-        return Monitor(stream.horizon, stream.lags, watch=watch, naive=not self.frozen)
+        return RunningScores(stream.horizon, stream.lags, watch=watch, naive=not self.frozen)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -291,7 +291,9 @@ class Run:
         whose: Sequence[Any] = keys if settings.key else [None] * len(block)
         base = None if settings.base is None else _values(table, settings.base)
         watched = values[:-1].T
-        rows = Watched(prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, watched, base)
+        rows = PredictedRows(
+            prediction, low, high, y, wall, written.dated, whose, flags, block.lines, times, watched, base
+        )
         cold, alarms = self.monitor.see(rows)
         words = _flags({"cold": cold, **flags, "wild": wild}, alarms, len(block))
         return Answers(block.lines, times, keys, prediction.mean, prediction.std, low, high, y, words)
@@ -384,7 +386,7 @@ def read_checkpoint(data: bytes) -> Saved:
         monitor = None
         if extra["monitor"] is not None:
             watch = facts.watched if settings.alarms else None
-            monitor = Monitor(settings.horizon, streams.settings.lags, watch=watch)
+            monitor = RunningScores(settings.horizon, streams.settings.lags, watch=watch)
             monitor.restore(extra["monitor"])
         rows, left_out, output = (_count(extra[name]) for name in ("rows", "left_out", "output"))
         remarks = [str(text) for text in extra["remarks"]]

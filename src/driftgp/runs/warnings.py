@@ -8,9 +8,9 @@ from driftgp.base.wording import figure
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.run import Facts
 from driftgp.runs.settings import Settings
-from driftgp.stream.base import TOO_GOOD
-from driftgp.stream.monitor import Monitor, means
+from driftgp.stream.base_column import TOO_GOOD
 from driftgp.stream.plan import never_there
+from driftgp.stream.running_scores import RunningScores, means
 
 _FEW = 50  # with fewer scored rows, figures are uncertain
 _ENOUGH = 200  # least scored rows for a judgement of the coverage
@@ -32,7 +32,7 @@ class Judged(Protocol):
         """Facts from its first rows."""
 
     @property
-    def monitor(self) -> Monitor | None:
+    def monitor(self) -> RunningScores | None:
         """Its errors so far."""
 
     @property
@@ -61,7 +61,7 @@ def name_of(label: str) -> str:
     return "persistence (the last value)" if label == "persistence" else f"seasonal naive ({label})"
 
 
-def best_naive(monitor: Monitor, sums: dict[str, float]) -> tuple[str, float]:
+def best_naive(monitor: RunningScores, sums: dict[str, float]) -> tuple[str, float]:
     """The naive forecast with the smallest RMSE, and that RMSE."""
     labels = monitor.labels
     errors = [means(sums, labels)[f"rmse_{number}"] for number in range(len(labels))]
@@ -91,7 +91,7 @@ def _leaks(run: Judged) -> Iterator[str]:
             )
 
 
-def _worse(run: Judged, monitor: Monitor) -> Iterator[str]:
+def _worse(run: Judged, monitor: RunningScores) -> Iterator[str]:
     sums = monitor.in_all()
     if sums["scored"] < _FEW or not monitor.labels:
         return
@@ -107,11 +107,11 @@ def _worse(run: Judged, monitor: Monitor) -> Iterator[str]:
             yield f"{count} worse than a naive forecast by RMSE, such as {worse[0]!r}"
 
 
-def _is_worse(monitor: Monitor, sums: dict[str, float]) -> bool:
+def _is_worse(monitor: RunningScores, sums: dict[str, float]) -> bool:
     return sums["scored"] >= _FEW and means(sums, ())["rmse"] > _CLEARLY * best_naive(monitor, sums)[1]
 
 
-def _doubtful(run: Judged, monitor: Monitor) -> Iterator[str]:
+def _doubtful(run: Judged, monitor: RunningScores) -> Iterator[str]:
     sums, level = monitor.in_all(), run.settings.level
     scored = int(sums["scored"])
     if 0 < scored < _FEW:

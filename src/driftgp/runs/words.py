@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from driftgp.runs.run import Run, Saved
 from driftgp.runs.settings import DEFAULT
-from driftgp.stream.monitor import Monitor
+from driftgp.stream.running_scores import RunningScores
 from driftgp.stream.scores import given_the_row
 
 _NAMED = 12  # columns that are named one by one
@@ -58,7 +58,7 @@ def read(run: Run | Saved) -> list[str]:
     return found
 
 
-def coverage(monitor: Monitor) -> list[tuple[str, str]]:
+def coverage(monitor: RunningScores) -> list[tuple[str, str]]:
     """Coverage of all series together, by hour of the day and by the size of the forecast."""
     return given_the_row(monitor.by_hour(), monitor.by_tenth())
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from driftgp.defaults import LONGEST, Effort, Support, check_effort, recommended
 from driftgp.models.model import Model
-from driftgp.stream.base import place_of
+from driftgp.stream.base_column import place_of
 from driftgp.stream.derived import Derived
 from driftgp.stream.settings import Settings
 

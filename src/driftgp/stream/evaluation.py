@@ -8,7 +8,7 @@ import numpy as np
 from driftgp.base.frames import Source
 from driftgp.base.progress import Progress
 from driftgp.predictions import Prediction, joined
-from driftgp.stream.base import place_of
+from driftgp.stream.base_column import place_of
 from driftgp.stream.runtime import Block, Streams
 from driftgp.stream.scores import Scores, scores_of
 

@@ -8,6 +8,7 @@ import numpy as np
 from driftgp.base.frames import Column
 
 Key = str | int
+SeriesKey = Key | None  # None: the one series of an `Online`
 
 
 def checked(keys: Iterable[Any], rows: int | None = None) -> list[Key]:

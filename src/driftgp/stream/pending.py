@@ -10,17 +10,17 @@ import numpy as np
 
 from driftgp.base.frames import Column
 from driftgp.predictions import Forecast, Prediction
+from driftgp.stream.keys import SeriesKey
 from driftgp.stream.rows import Waiting
 from driftgp.stream.runtime import Block, Streams
 from driftgp.stream.series import Series
-from driftgp.stream.together import Key
 
 MOST = 1000  # rows of one series that may wait; beyond that the oldest is given up
 
 Id = str | int
 
 
-def check(streams: Streams, key: Key, name: Any, block: Block) -> None:
+def check(streams: Streams, key: SeriesKey, name: Any, block: Block) -> None:
     """Refuse an id that cannot be one, or that is taken."""
     if len(block.codes) != 1:
         raise ValueError(f"id names one row; got {len(block.codes)} rows: predict them one at a time")
@@ -31,7 +31,7 @@ def check(streams: Streams, key: Key, name: Any, block: Block) -> None:
         raise ValueError(f"id must be new, or its label known; {name!r} still waits for its label")
 
 
-def keep(streams: Streams, key: Key, name: Id, block: Block, prediction: Prediction) -> None:
+def keep(streams: Streams, key: SeriesKey, name: Id, block: Block, prediction: Prediction) -> None:
     """Keep a row under its id, with the forecast that was issued for it."""
     streams.share(block.plan, named=block.named)
     series = streams.series.setdefault(key, Series(streams))
@@ -46,7 +46,7 @@ def keep(streams: Streams, key: Key, name: Id, block: Block, prediction: Predict
         del series.waiting[next(iter(series.waiting))]
 
 
-def label(streams: Streams, key: Key, name: Id, y: Any, elapsed: Any) -> None:
+def label(streams: Streams, key: SeriesKey, name: Id, y: Any, elapsed: Any) -> None:
     """Learn from the row that waits under an id and its target y."""
     series = streams.series.get(key)
     if series is None or name not in series.waiting:

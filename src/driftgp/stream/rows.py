@@ -50,8 +50,8 @@ class Part(NamedTuple):
     records: np.ndarray
 
 
-Job = Generator[EngineCall, np.ndarray, list[Part]]
-Step = Generator[EngineCall, np.ndarray, None]
+Predicting = Generator[EngineCall, np.ndarray, list[Part]]
+Learning = Generator[EngineCall, np.ndarray, None]
 
 
 class Buffer:

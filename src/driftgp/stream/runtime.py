@@ -20,12 +20,13 @@ from driftgp.stream import order
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
+from driftgp.stream.keys import SeriesKey
 from driftgp.stream.plan import Categories, Encoder, Plan, example, listed
-from driftgp.stream.rows import Job, Part, SeriesRows
+from driftgp.stream.rows import Part, Predicting, SeriesRows
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Settings, promised
 from driftgp.stream.stacks import Stacks
-from driftgp.stream.together import Key, assembled, batched, by_key, run_together, scattered
+from driftgp.stream.together import assembled, batched, by_key, run_together, scattered
 
 _TOGETHER = 256  # series that run at the same time; more would take too much memory for copies
 
@@ -82,7 +83,7 @@ class Streams:
         """Begin without rows."""
         self.settings, self.start = settings, start
         self.stacks = Stacks()
-        self.series: dict[Key, Series] = {}
+        self.series: dict[SeriesKey, Series] = {}
         self.outputs: int | None = None
         self.begun = False  # whether the columns and the number of outputs are known
         self.named = False
@@ -138,7 +139,7 @@ class Streams:
         self.share(block.plan, named=block.named)
         self.start, self.common, self.begun = Given(state.model), state, True
 
-    def remove(self, key: Key) -> None:
+    def remove(self, key: SeriesKey) -> None:
         """Forget a series."""
         self.series.pop(key).leave()
 
@@ -283,7 +284,7 @@ class Streams:
 
     # ---- predict -----------------------------------------------------------------------------------------------------
 
-    def predict(self, block: Block, keys: Sequence[Key]) -> Prediction:
+    def predict(self, block: Block, keys: Sequence[SeriesKey]) -> Prediction:
         """Distribution of the target at each row, by the series of its key; nothing is learned, and nothing changes."""
         if len(block.codes) == 0:
             raise ValueError(f"X must have at least one row to predict for; got shape {block.codes.shape}")
@@ -317,7 +318,7 @@ class Streams:
             series.past, codes, times, block.wall[places], np.full(len(codes), series.past.count + ahead)
         )
 
-    def ahead(self, block: Block, key: Key) -> np.ndarray:
+    def ahead(self, block: Block, key: SeriesKey) -> np.ndarray:
         """The inputs of rows as the next ones of a series that has begun, N×D."""
         series = self.series[key]
         raw = self._ahead(series, block, np.arange(len(block.codes)))
@@ -336,7 +337,7 @@ class Streams:
         self,
         block: Block,
         y: np.ndarray,
-        keys: Sequence[Key],
+        keys: Sequence[SeriesKey],
         *,
         elapsed: Any = None,
         at_once: bool,
@@ -391,7 +392,7 @@ class Streams:
 
     def _learned(
         self,
-        prepared: Sequence[tuple[Key, Prepared]],
+        prepared: Sequence[tuple[SeriesKey, Prepared]],
         *,
         at_once: bool,
         known: np.ndarray | None,
@@ -427,7 +428,7 @@ class Streams:
         more = series.queue is not None or not math.isnan(series.clock.latest) or self.derived.any
         return series.twin() if series.begins or more else series
 
-    def warm(self, block: Block, y: np.ndarray, key: Key) -> None:
+    def warm(self, block: Block, y: np.ndarray, key: SeriesKey) -> None:
         """Begin a series with a batch of rows."""
         before = self._plan, self._derived, self.named
         try:
@@ -503,7 +504,7 @@ class Streams:
 # ---- many series side by side ----------------------------------------------------------------------------------------
 
 
-def _job(series: Series, own: Prepared, *, at_once: bool, known: np.ndarray | None, overtaken: bool) -> Job:
+def _job(series: Series, own: Prepared, *, at_once: bool, known: np.ndarray | None, overtaken: bool) -> Predicting:
     """The job of a series over its rows; late rows are only predicted."""
     parts: list[Part] = []
     late, rows = own.passed.late & (not overtaken), own.rows
@@ -522,7 +523,7 @@ def _job(series: Series, own: Prepared, *, at_once: bool, known: np.ndarray | No
     return parts
 
 
-def _warming(series: Series, rows: SeriesRows) -> Job:
+def _warming(series: Series, rows: SeriesRows) -> Predicting:
     yield from series.warm(rows)
     return []
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftgp.base.wording import figure
 from driftgp.predictions import Prediction
-from driftgp.stream.monitor import Monitor, Watched, means
+from driftgp.stream.running_scores import PredictedRows, RunningScores, means
 
 _ROWS = 30  # least rows of a group whose share is shown
 _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
@@ -82,10 +82,12 @@ def scores_of(prediction: Prediction, seen: Any) -> Scores:
         raise ValueError(f"scores are those of one target; got {seen.y.shape[1]}: take prediction.output(i)")
     N = len(seen.y)
     low, high = prediction.interval(seen.level)
-    monitor = Monitor(seen.horizon, densities=("log_density", "crps"))
+    monitor = RunningScores(seen.horizon, densities=("log_density", "crps"))
     wall = seen.wall if seen.dated or seen.at is None else seen.at
     keys = [None] * N if seen.keys is None else seen.keys.tolist()
-    rows = Watched(prediction, low, high, seen.y, wall, seen.dated, keys, seen.flags, np.arange(N), base=seen.base)
+    rows = PredictedRows(
+        prediction, low, high, seen.y, wall, seen.dated, keys, seen.flags, np.arange(N), base=seen.base
+    )
     monitor.see(rows)
     labels = monitor.labels
     found = means(monitor.in_all(), labels)

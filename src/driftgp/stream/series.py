@@ -14,12 +14,12 @@ import numpy as np
 from driftgp.engine import Batch
 from driftgp.models import admission
 from driftgp.models.model import Layout
-from driftgp.stream import base
+from driftgp.stream import base_column
 from driftgp.stream.begin import FIRST, Choice
 from driftgp.stream.clock import Clock, in_steps
 from driftgp.stream.derived import Past
 from driftgp.stream.plan import Categories, Encoder, never_there
-from driftgp.stream.rows import Buffer, EngineCall, Job, Part, SeriesRows, Step, Waiting
+from driftgp.stream.rows import Buffer, EngineCall, Learning, Part, Predicting, SeriesRows, Waiting
 from driftgp.stream.stacks import Slot
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Series:
 
     # ---- predict -----------------------------------------------------------------------------------------------------
 
-    def foresee(self, raw: np.ndarray) -> Job:
+    def foresee(self, raw: np.ndarray) -> Predicting:
         """Predict rows, and learn nothing."""
         if self.slot is None or self.is_cold:
             return (yield from self._cold(raw))
@@ -83,7 +83,7 @@ class Series:
         """Whether neither this series nor its common start has learned anything."""
         return self.learned == 0 and self.owner.common is None
 
-    def _cold(self, raw: np.ndarray) -> Job:
+    def _cold(self, raw: np.ndarray) -> Predicting:
         """The forecast before anything was learned, the same for all rows."""
         if self.slot is not None:
             made = yield EngineCall(self.slot, Batch(np.zeros((len(raw), self.slot.stack.layout.inputs))))
@@ -97,7 +97,7 @@ class Series:
 
     # ---- predict and learn at once -----------------------------------------------------------------------------------
 
-    def prompt(self, rows: SeriesRows, known: np.ndarray | None = None) -> Job:
+    def prompt(self, rows: SeriesRows, known: np.ndarray | None = None) -> Predicting:
         """Predict each row and then learn from it; `known` is an earlier forecast of the first row."""
         parts: list[Part] = []
         begin = 0
@@ -122,7 +122,7 @@ class Series:
             begin, known = begin + len(some), None
         return parts
 
-    def _learn(self, one: SeriesRows) -> Step:
+    def _learn(self, one: SeriesRows) -> Learning:
         """Learn from a row that was predicted elsewhere."""
         yield self._lesson(one)
         yield from self._noted(one)
@@ -137,7 +137,7 @@ class Series:
 
     # ---- predict now, learn later ------------------------------------------------------------------------------------
 
-    def delayed(self, rows: SeriesRows) -> Job:
+    def delayed(self, rows: SeriesRows) -> Predicting:
         """Before each row is predicted, learn from the one that came `horizon` rows before it."""
         h, parts, begin = self.owner.settings.horizon, [], 0
         if self.slot is None:
@@ -196,7 +196,7 @@ class Series:
         issued = [*self.issued, *(made[i : i + 1] for i in range(max(len(made) - len(queue), 0), len(made)))]
         self.issued = issued[len(issued) - len(queue) :]
 
-    def flush(self) -> Job:
+    def flush(self) -> Predicting:
         """Learn from all rows of a table that still wait for their targets."""
         rows, self_issued = self.queue, self.issued
         self.queue, self.issued = None, []
@@ -224,7 +224,7 @@ class Series:
         first = start.first or (FIRST if plan.text else 0)
         self.buffer = Buffer(first) if first else None
 
-    def warm(self, rows: SeriesRows) -> Step:
+    def warm(self, rows: SeriesRows) -> Learning:
         """Begin with a batch, which chooses the model at once."""
         categories = self.categories
         for row in rows.raw:
@@ -246,13 +246,13 @@ class Series:
             return len(raw)
         return self.owner.plan.new_at(self.categories, raw[: self.buffer.missing])
 
-    def _noted(self, rows: SeriesRows) -> Step:
+    def _noted(self, rows: SeriesRows) -> Learning:
         """Keep the first rows that were learned; once they are complete, they choose the model."""
         self.learned += len(rows)
         if self.buffer is None:
             return
         self.buffer.extend(rows)
-        if self.buffer.missing == 0 or self.buffer.count - len(rows) < base.LEAST <= self.buffer.count:
+        if self.buffer.missing == 0 or self.buffer.count - len(rows) < base_column.LEAST <= self.buffer.count:
             self._warn_of_base(self.buffer.rows)
         if self.buffer.missing == 0:
             kept = self.buffer.rows
@@ -265,7 +265,7 @@ class Series:
             self._warn_of_nothing(kept.raw)
             self.buffer = None
 
-    def _grow(self, rows: SeriesRows) -> Step:
+    def _grow(self, rows: SeriesRows) -> Learning:
         """Add inputs for the new categories of the first of these rows, and learn again from all rows before it."""
         categories = self.owner.plan.grown(self.categories, rows.raw[0])
         encoder = self.owner.encoder(categories)
@@ -279,7 +279,9 @@ class Series:
         )
         return choice._replace(warmup=0)  # there is no batch yet: rows are learned one after another
 
-    def _replayed(self, choice: Choice, encoder: Encoder, rows: SeriesRows | None, step: float | None = None) -> Step:
+    def _replayed(
+        self, choice: Choice, encoder: Encoder, rows: SeriesRows | None, step: float | None = None
+    ) -> Learning:
         """Start a model on earlier rows: it warms up on the first ones, and learns the others in order."""
         count = 0 if rows is None else min(choice.warmup, len(rows))
         slot = self._started(choice._replace(warmup=count), encoder, rows)
@@ -338,9 +340,9 @@ class Series:
     def _warn_of_base(self, rows: SeriesRows) -> None:
         """Warn if a forecast from elsewhere cannot be right."""
         given = self.owner.settings.base
-        place = base.place_of(given)
+        place = base_column.place_of(given)
         if place is not None and self.owner.warns:
-            for text in base.doubts(given, rows.raw[:, place], rows.y[:, 0]):
+            for text in base_column.doubts(given, rows.raw[:, place], rows.y[:, 0]):
                 warnings.warn(text, UserWarning, stacklevel=2)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from driftgp.base import checks
 from driftgp.defaults import Effort, Support, check_effort
-from driftgp.stream.base import Base
+from driftgp.stream.base_column import Base
 from driftgp.stream.calendar import CYCLES, check_holidays
 
 Missing = Literal["carry", "skip", "refuse"]

@@ -17,13 +17,13 @@ from driftgp.base.envelope import Envelope
 from driftgp.models import admission
 from driftgp.models.model import Model, State
 from driftgp.stream.begin import Default, Given, Start
+from driftgp.stream.keys import SeriesKey
 from driftgp.stream.plan import Plan
 from driftgp.stream.runtime import Streams
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Settings, settings
 from driftgp.stream.settings_json import model_of, plain
 from driftgp.stream.stacks import Stack, words_of
-from driftgp.stream.together import Key
 
 VERSION = 3
 _ENVELOPE = Envelope("stream", b"\x89drstrm\n", VERSION)
@@ -140,7 +140,7 @@ def _with_arrays(value: Any, payload: memoryview, used: int) -> tuple[Any, int]:
 def to_bytes(
     kind: str,
     streams: Streams,
-    keys: Sequence[Key] | None = None,
+    keys: Sequence[SeriesKey] | None = None,
     extra: dict[str, Any] | None = None,
     *,
     alone: bool = False,
@@ -150,7 +150,11 @@ def to_bytes(
 
 
 def to_tree(
-    streams: Streams, keys: Sequence[Key] | None = None, extra: dict[str, Any] | None = None, *, alone: bool = False
+    streams: Streams,
+    keys: Sequence[SeriesKey] | None = None,
+    extra: dict[str, Any] | None = None,
+    *,
+    alone: bool = False,
 ) -> dict[str, Any]:
     """The same as a tree with arrays, which other files may hold too."""
     chosen = list(streams.series) if keys is None else keys
@@ -238,7 +242,7 @@ def admit(kind: str, streams: Streams, parts: Sequence[bytes], given: Model | No
         streams.series.update({key: series.moved(streams) for key, series in other.series.items()})
 
 
-def _compare(kind: str, streams: Streams, other: Streams, taken: set[Key]) -> None:
+def _compare(kind: str, streams: Streams, other: Streams, taken: set[SeriesKey]) -> None:
     """Refuse series that do not fit into a fleet."""
     if streams.begun and other.begun and streams.outputs != other.outputs:
         raise ValueError(f"{kind} has {other.outputs or 1} outputs, and this one has {streams.outputs or 1}")

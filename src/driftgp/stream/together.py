@@ -9,13 +9,12 @@ import numpy as np
 from driftgp.base.frames import Source
 from driftgp.engine import Batch
 from driftgp.predictions import Prediction, joined
-from driftgp.stream.rows import EngineCall, Job, Part
+from driftgp.stream.keys import SeriesKey
+from driftgp.stream.rows import EngineCall, Part, Predicting
 from driftgp.stream.stacks import Stack
 
-Key = str | int | None  # None: the one series of an `Online`
 
-
-def run_together(jobs: list[Job]) -> list[list[Part]]:
+def run_together(jobs: list[Predicting]) -> list[list[Part]]:
     """Run the jobs of several series; the rows of all that have one model go to the engine in one call."""
     results: list[list[Part]] = [[] for _ in jobs]
     waiting: dict[int, EngineCall] = {}
@@ -85,9 +84,9 @@ def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
         yield some
 
 
-def by_key(keys: Sequence[Key]) -> dict[Key, np.ndarray]:
+def by_key(keys: Sequence[SeriesKey]) -> dict[SeriesKey, np.ndarray]:
     """The rows of each key, in the order in which keys come."""
-    seen: dict[Key, int] = {}
+    seen: dict[SeriesKey, int] = {}
     which = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(keys))
     if len(seen) == 1:
         return {keys[0]: np.arange(len(keys))}

@@ -147,21 +147,21 @@ class Guarded(Holding):
     Args:
         model: any model; its forecasts say how far out a target is.
         reach: standard deviations beyond which a lone target is not believed.
-        candid: widen the intervals of the first rows (`plausible.least_std`). Before the first target every interval is
-            (−∞, ∞). Up to the ninth the law is stretched around its median, as wide as so few targets require
-            (`predictions.Stretched`). Use it in the outermost wrapper only: a wrapper around this one could not work
-            with an infinite variance.
+        widen_first: widen the intervals of the first rows (`plausible.least_std`). Before the first target every
+            interval is (−∞, ∞). Up to the ninth the law is stretched around its median, as wide as so few targets
+            require (`predictions.Stretched`). Use it in the outermost wrapper only: a wrapper around this one could not
+            work with an infinite variance.
     """
 
     model: Model
     reach: float = 6.0
-    candid: bool = False
+    widen_first: bool = False
     State: ClassVar[type[View]] = GuardedState
 
     def __post_init__(self) -> None:
         """Check the settings."""
         object.__setattr__(self, "reach", checks.between("reach", self.reach, 1.0, _FARTHEST))
-        object.__setattr__(self, "candid", bool(self.candid))
+        object.__setattr__(self, "widen_first", bool(self.widen_first))
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
@@ -214,7 +214,7 @@ class Guarded(Holding):
         Both are N×P: 1 from the tenth target on, and infinite before the first.
         """
         stretch = np.ones_like(held["mean"])
-        if not self.candid or np.all(state.span.count > plausible.FEW):
+        if not self.widen_first or np.all(state.span.count > plausible.FEW):
             return stretch, stretch
         least = plausible.least_std(state.span)
         wider = np.maximum(1.0, least**2 / held["variance"])

@@ -15,7 +15,7 @@ class Guarded : public Holding {
     static constexpr double PACE = 0.02, LARGEST = 1e40, SMALLEST = 1e-140;
     static constexpr int SUSPECT = 20, OFTEN = 2;
     double reach = 6.0;
-    bool candid = false;
+    bool widen_first = false;
     size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;
     size_t step = 0, moved = 0, returned = 0;
     Span span;
@@ -246,7 +246,7 @@ class Guarded : public Holding {
   public:
     Guarded(const driftgp::Part &part, int inputs, int outputs) : Holding(part, inputs, outputs) {
         driftgp::Settings settings(part);
-        reach = settings.number("reach", 1.0, FARTHEST), candid = settings.flag("candid");
+        reach = settings.number("reach", 1.0, FARTHEST), widen_first = settings.flag("widen_first");
         settings.end(1);
     }
 
@@ -295,7 +295,7 @@ class Guarded : public Holding {
             double scale, shift;
             draw_in(state, said, p, scale, shift);
             double stretch = 1.0, wider = 1.0;
-            if (candid) widen(state, said, p, stretch, wider);
+            if (widen_first) widen(state, said, p, stretch, wider);
             double factor = scale * scale * wider;
             made[p] = scale * said[p] + shift;
             made[P + p] = factor * said[P + p], made[2 * P + p] = factor * said[2 * P + p];

@@ -13,6 +13,7 @@ import numpy as np
 
 from driftgp.alarms import Alarm, Alarms
 from driftgp.predictions import Prediction
+from driftgp.stream.keys import SeriesKey
 from driftgp.stream.naive import MOST, Naive
 
 SUMS = (
@@ -30,13 +31,11 @@ _NARROW = 10  # targets of a series after which its intervals are the model's ow
 _HOUR = 3_600_000_000  # microseconds
 _SHOWN = 50  # first and last alarms that are kept with their cause
 
-Key = str | int | None
-
 
 class Raised(NamedTuple):
     """An alarm of a series."""
 
-    key: Key
+    key: SeriesKey
     line: int  # of the file, or number of the row
     time: str
     says: str
@@ -46,7 +45,7 @@ class Raised(NamedTuple):
         return f"{where}: {self.says}"
 
 
-class Watched(NamedTuple):
+class PredictedRows(NamedTuple):
     """Rows that were predicted, N of them, with what a monitor needs to know of each."""
 
     prediction: Prediction
@@ -55,7 +54,7 @@ class Watched(NamedTuple):
     y: np.ndarray  # NaN where one is missing
     wall: np.ndarray  # times by the clock on the wall, in microseconds, or numbers; NaN without
     dated: bool
-    keys: Sequence[Key]
+    keys: Sequence[SeriesKey]
     flags: dict[str, np.ndarray]
     lines: np.ndarray
     times: Sequence[str] = ()  # as people write them
@@ -63,7 +62,7 @@ class Watched(NamedTuple):
     base: np.ndarray | None = None  # N, a forecast from elsewhere
 
 
-class Monitor:
+class RunningScores:
     """Sums over the forecasts of many series, their naive forecasts, and their alarms.
 
     Args:
@@ -86,7 +85,7 @@ class Monitor:
         """Start without any rows."""
         self.horizon, self.lags, self.watch, self.densities = horizon, lags, watch, densities
         self.compared = naive
-        self.places: dict[Key, int] = {}
+        self.places: dict[SeriesKey, int] = {}
         self.sums = np.zeros((0, len(SUMS)))
         self.naive: list[Naive] = []
         self.alarms: list[Alarms] = []
@@ -97,7 +96,7 @@ class Monitor:
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
-    def see(self, rows: Watched) -> tuple[np.ndarray, dict[int, list[str]]]:
+    def see(self, rows: PredictedRows) -> tuple[np.ndarray, dict[int, list[str]]]:
         """Take in rows that were predicted.
 
         Returns which of them were predicted before any target was known, and the flags of the alarms that they raise.
@@ -110,7 +109,7 @@ class Monitor:
         self._score(rows, which, naive)
         return np.isnan(naive[:, 0]), {} if self.watch is None else self._alarm(rows, which)
 
-    def _which(self, keys: Sequence[Key]) -> np.ndarray:
+    def _which(self, keys: Sequence[SeriesKey]) -> np.ndarray:
         """The place of the series of each row."""
         places = self.places
         if len(set(keys[:1])) == 1 and len(places) == 1 and keys[0] in places and keys[0] is None:
@@ -125,11 +124,11 @@ class Monitor:
         return which
 
     @staticmethod
-    def _marks(rows: Watched) -> dict[str, np.ndarray]:
+    def _marks(rows: PredictedRows) -> dict[str, np.ndarray]:
         names = {"missing": "missing", "carried": "gaps", "skipped": "gaps", "late": "late", "jump": "jump"}
         return {names[name]: marked for name, marked in rows.flags.items() if name in names}
 
-    def _naive(self, rows: Watched, which: np.ndarray) -> np.ndarray:
+    def _naive(self, rows: PredictedRows, which: np.ndarray) -> np.ndarray:
         """The naive forecasts of each row, N×3; targets of late rows are not used."""
         y = np.where(rows.flags["late"], np.nan, rows.y) if "late" in rows.flags else rows.y
         made = np.empty((len(y), 1 + MOST))
@@ -137,7 +136,7 @@ class Monitor:
             made[own] = self.naive[place].take(y[own], rows.wall[own], dated=rows.dated)
         return made
 
-    def _score(self, rows: Watched, which: np.ndarray, naive: np.ndarray) -> None:
+    def _score(self, rows: PredictedRows, which: np.ndarray, naive: np.ndarray) -> None:
         mean = rows.prediction.mean
         here = np.isfinite(mean) & np.isfinite(rows.y) & np.isfinite(naive[:, 0])
         here &= np.isfinite(rows.prediction.variance)  # not cold
@@ -183,7 +182,7 @@ class Monitor:
         before = self.sums[which, _PLACE["scored"]]
         return np.asarray((before if (before >= _NARROW).all() else before + _rank(which)) >= _NARROW)
 
-    def _alarm(self, rows: Watched, which: np.ndarray) -> dict[int, list[str]]:
+    def _alarm(self, rows: PredictedRows, which: np.ndarray) -> dict[int, list[str]]:
         prediction, there = rows.prediction, np.isfinite(rows.y)
         score = np.where(there, prediction.to_normal(np.where(there, rows.y, prediction.mean)), np.nan)
         if "late" in rows.flags:
@@ -202,7 +201,7 @@ class Monitor:
             self._note(rows, row, alarm)
         return found
 
-    def _note(self, rows: Watched, row: int, alarm: Alarm) -> None:
+    def _note(self, rows: PredictedRows, row: int, alarm: Alarm) -> None:
         time = rows.times[row] if len(rows.times) else ""
         says = str(alarm).partition(": ")[2].partition(", since")[0]
         concerned = f" (inputs: {', '.join(alarm.inputs)})" if alarm.inputs else ""
@@ -221,7 +220,7 @@ class Monitor:
                 labels.append(found.pop() if len(found) == 1 else "a season before")
         return labels
 
-    def of(self, key: Key) -> dict[str, float]:
+    def of(self, key: SeriesKey) -> dict[str, float]:
         """The sums of one series."""
         return dict(zip(SUMS, self.sums[self.places[key]].tolist(), strict=True))
 
