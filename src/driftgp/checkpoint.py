@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.base.files import read_whole, write_atomically
+from driftgp.base import sealed
+from driftgp.base.files import loaded, write_atomically
 from driftgp.models.model import Model, State
 from driftgp.stream import store
 from driftgp.stream.settings_json import model_of
@@ -63,7 +64,7 @@ def to_bytes(model: Model, state: State, extra: Any = None) -> bytes:
         beside = json.dumps(extra)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"extra must be something that JSON can hold; got {extra!r}") from error
-    return store.seal(KIND, store.state_to_json(State.own(model, state.layout, state.record)) | {"extra": beside})
+    return sealed.seal(KIND, store.state_to_json(State.own(model, state.layout, state.record)) | {"extra": beside})
 
 
 def from_bytes(model: Model | None, data: bytes) -> State:
@@ -95,21 +96,7 @@ def restore(model: Model | None, data: bytes) -> Restored:
     >>> restore(None, to_bytes(state.model, state, extra="row 17")).extra
     'row 17'
     """
-    return restored(store.opened(KIND, data), model)
-
-
-def restored(tree: dict[str, Any], model: Model | None) -> Restored:
-    """Do what `restore` does with bytes that were opened before.
-
-    Args:
-        tree: what `driftgp.stream.store.opened` gave.
-        model: the model, or None for the one that the tree describes.
-
-    >>> from driftgp import AGP
-    >>> state = AGP(inducing=3, window=8).init(np.zeros((0, 1)), np.zeros(0))
-    >>> restored(store.opened(KIND, to_bytes(state.model, state)), None).exact
-    True
-    """
+    tree = sealed.opened(KIND, data)
     try:
         model_of(KIND, tree["model"], model)
         (state,), extra = store.states_of(KIND, tree, model), json.loads(tree["extra"])
@@ -159,11 +146,8 @@ def load(path: str | os.PathLike[str], model: Model | None = None) -> Restored:
 
     A model with a part that is not in the library (a kernel of your own, a rival) has to be given.
     """
-    data = read_whole(path)
-    try:
-        return restore(model, data)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    restored: Restored = loaded(path, lambda data: restore(model, data))
+    return restored
 
 
 def peek(data: bytes) -> dict[str, Any]:
@@ -177,9 +161,9 @@ def peek(data: bytes) -> dict[str, Any]:
     >>> sorted(peek(to_bytes(state.model, state)))
     ['extra', 'layout', 'model', 'version']
     """
-    tree = store.opened(KIND, data)
+    tree = sealed.opened(KIND, data)
     try:
-        return {"version": store.VERSION, **{name: tree[name] for name in ("model", "layout")}} | {
+        return {"version": sealed.VERSION, **{name: tree[name] for name in ("model", "layout")}} | {
             "extra": json.loads(tree["extra"])
         }
     except (KeyError, TypeError, ValueError, RecursionError) as error:

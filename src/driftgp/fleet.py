@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from driftgp.base import checks, frames
-from driftgp.base.files import read_whole, write_atomically
+from driftgp.base.files import loaded, write_atomically
 from driftgp.base.frames import Column
 from driftgp.base.locks import turns
 from driftgp.defaults import Effort, Support
@@ -323,7 +323,7 @@ class Fleet:
     @classmethod
     def from_bytes(cls, data: bytes, model: Model | None = None) -> "Fleet":
         """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
-        return cls.of(store.from_bytes(_KIND, data, model).streams)
+        return cls.of(store.from_bytes(_KIND, data, model))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fleet to the file at `path`. The file is replaced in one step."""
@@ -332,11 +332,8 @@ class Fleet:
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Fleet":
         """Read what `save` wrote to `path`, in this process or another one; `model` as in `from_bytes`."""
-        data = read_whole(path)
-        try:
-            return cls.from_bytes(data, model)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        stream: Fleet = loaded(path, lambda data: cls.from_bytes(data, model))
+        return stream
 
 
 def _revived(model: Model | None, data: bytes) -> Fleet:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from driftgp import checkpoint
-from driftgp.base import frames
-from driftgp.base.files import read_whole, write_atomically
+from driftgp.base import frames, sealed
+from driftgp.base.files import loaded, write_atomically
 from driftgp.base.locks import turns
 from driftgp.defaults import Effort, Support
 from driftgp.models.model import Model, State
@@ -442,7 +442,7 @@ class Online:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         start = kept["start"]
         given = start.model if isinstance(start, Given) else None if isinstance(start, Default) else start
-        self._adopt(store.from_bytes(_KIND, kept["data"], given).streams)
+        self._adopt(store.from_bytes(_KIND, kept["data"], given))
 
     def to_bytes(self, **extra: Any) -> bytes:
         """The whole stream as bytes; `extra` is anything that JSON can hold."""
@@ -452,11 +452,10 @@ class Online:
     @classmethod
     def from_bytes(cls, data: bytes, model: Model | Start | None = None) -> "Online":
         """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
-        tree = store.opened((_KIND, checkpoint.KIND), data)
-        if tree["kind"] == checkpoint.KIND:  # a model and its state
-            state = checkpoint.restored(tree, model if isinstance(model, Model) else None).state
+        if sealed.kind_of(data) == checkpoint.KIND:  # a model and its state
+            state = checkpoint.from_bytes(model if isinstance(model, Model) else None, data)
             return cls(state.model, state)
-        return cls.of(store.from_tree(tree, model).streams)
+        return cls.of(store.from_bytes(_KIND, data, model))
 
     @classmethod
     def of(cls, streams: Streams) -> "Online":
@@ -478,11 +477,8 @@ class Online:
             model: only for a model with a part that is not in the library (a kernel of your own, a rival): the file
                 cannot describe it.
         """
-        data = read_whole(path)
-        try:
-            return cls.from_bytes(data, model)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        stream: Online = loaded(path, lambda data: cls.from_bytes(data, model))
+        return stream
 
 
 def start_of(chosen: Settings, model: Model | Start | None) -> Start:

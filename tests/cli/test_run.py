@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from driftgp import Forecaster, Online, checkpoint, cli
 from driftgp.alarms import KINDS
+from driftgp.base import sealed
 from driftgp.base.wording import figure
 from driftgp.members import Persistence
 from driftgp.models.model import Model
@@ -28,7 +29,6 @@ from driftgp.plots.run import worst_first
 from driftgp.runs import Run, read_checkpoint, read_config, settings_from
 from driftgp.runs import models as named_models
 from driftgp.runs.settings import MODELS
-from driftgp.stream import store
 from driftgp.stream.running_scores import means
 from driftgp.tables import predictions
 from driftgp.tables.rows import csv_rows, open_rows
@@ -462,7 +462,7 @@ def test_a_truncated_checkpoint_is_refused(stopped, length):
 
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_checkpoint_are_refused(data):
-    for attempt in (data, store.seal("run", {"extra": {"settings": {"target": "y"}}}), store.seal("fleet", {})):
+    for attempt in (data, sealed.seal("run", {"extra": {"settings": {"target": "y"}}}), sealed.seal("fleet", {})):
         with pytest.raises(ValueError, match=r"stream|run|begins with|earlier version"):
             read_checkpoint(attempt)
 
@@ -484,13 +484,13 @@ def places(node):
 @given(st.data())
 def test_a_forged_checkpoint_is_refused_or_gone_on_from(stopped, data):
     """Anything in the header replaced and sealed anew: a ValueError or a run, and no other error."""
-    tree = store.opened("run", stopped)
+    tree = sealed.opened("run", stopped)
     tree.pop("kind", None)
     for _ in range(data.draw(st.integers(1, 2))):
         node, key = data.draw(st.sampled_from(places(tree)))
         node[key] = data.draw(JSON)
     with contextlib.suppress(ValueError):
-        saved = read_checkpoint(store.seal("run", tree))
+        saved = read_checkpoint(sealed.seal("run", tree))
         answers_of(Run(saved.settings, rows_of(table(40)), saved=saved))
 
 

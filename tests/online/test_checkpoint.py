@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftgp import AGP, FastAGP, checkpoint, kernels, recommended
-from driftgp.base import files
+from driftgp.base import files, sealed
 from driftgp.contract.records import entries
 from driftgp.engine.reference import ReferenceEngine
 from driftgp.kernels import SE, Linear, Matern32, Periodic
@@ -23,7 +23,6 @@ from driftgp.kernels.check import Numerical
 from driftgp.members import LastKMean, Persistence
 from driftgp.models.model import Layout, Model, State
 from driftgp.models.monitor import Monitor
-from driftgp.stream import store
 from driftgp.stream.settings_json import Unlisted, described, first_difference, plain, rebuilt
 from driftgp.wrappers import Bank, Calibrated, Gaps, Standardize, Watched, Within
 
@@ -267,7 +266,7 @@ def test_what_was_stored_beside_comes_back(data):
 
 def test_can_be_looked_into_without_a_model(data):
     header = checkpoint.peek(data)
-    assert header["version"] == store.VERSION
+    assert header["version"] == sealed.VERSION
     assert header["extra"] == EXTRA
     assert header["layout"] == {"inputs": 2, "outputs": None, "gaps": False}
     assert (header["model"]["inducing"], header["model"]["window"]) == (2, 3)
@@ -371,7 +370,7 @@ JSON = st.recursive(
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_not_even_a_forged_header_does_more_than_raise(data, draw):
-    header, payload = store._ENVELOPE.open(data)
+    header, payload = sealed.unframed(data)
     name = draw.draw(st.sampled_from(sorted(header)))
     if name in ("layout", "model") and draw.draw(st.booleans()):
         header[name][draw.draw(st.sampled_from(sorted(header[name])))] = draw.draw(JSON)
@@ -379,7 +378,7 @@ def test_not_even_a_forged_header_does_more_than_raise(data, draw):
         header[name]["array"][draw.draw(st.integers(0, 2))] = draw.draw(JSON | st.integers(-3, 100))
     else:
         header[name] = draw.draw(JSON)
-    forged = store._ENVELOPE.seal(header, [payload])
+    forged = sealed.framed(header, [payload])
     _loads_or_refuses(forged, draw.draw(st.sampled_from([SMALL, None])))
 
 
@@ -451,19 +450,19 @@ def test_a_record_of_another_layout_is_refused_before_anything_is_read_from_it()
 
 @pytest.mark.parametrize("settings", [{"inducing": 10**5, "window": 10**6}, {"inducing": 10**4, "window": 10**4}])
 def test_a_forged_size_is_refused_before_memory_is_asked_for(data, settings):
-    header, payload = store._ENVELOPE.open(data)
+    header, payload = sealed.unframed(data)
     header["model"].update(settings)
-    forged = store._ENVELOPE.seal(header, [payload])
+    forged = sealed.framed(header, [payload])
     with pytest.raises(ValueError, match="too large"):
         checkpoint.from_bytes(None, forged)
 
 
 @pytest.mark.parametrize("shape", [[1, 10**12], [10**6, 10**6], [2, 1], [-1, 5]])
 def test_a_record_of_another_size_than_its_model_s_is_refused(data, shape):
-    header, payload = store._ENVELOPE.open(data)
+    header, payload = sealed.unframed(data)
     header["records"]["array"][1:] = shape
     with pytest.raises(ValueError, match="checkpoint is damaged"):
-        checkpoint.from_bytes(SMALL, store._ENVELOPE.seal(header, [payload]))
+        checkpoint.from_bytes(SMALL, sealed.framed(header, [payload]))
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

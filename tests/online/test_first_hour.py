@@ -9,8 +9,8 @@ import pytest
 
 import driftgp
 from driftgp import AGP, FastAGP, Fleet, Online, checkpoint, evaluate, prequential, recommended
+from driftgp.base import sealed
 from driftgp.kernels import SE
-from driftgp.stream import store
 from driftgp.wrappers import Calibrated, Standardize
 
 RNG = np.random.default_rng(4)
@@ -194,15 +194,15 @@ def test_an_online_is_saved_before_its_first_row_too(tmp_path):
 def test_a_file_that_was_tampered_with_is_refused(part, wrong):
     online = Online()
     online.update(X[:3], Y[:3])
-    tree = store.opened("online", online.to_bytes())
-    assert Online.from_bytes(store.seal("online", tree)).to_bytes() == online.to_bytes()
+    tree = sealed.opened("online", online.to_bytes())
+    assert Online.from_bytes(sealed.seal("online", tree)).to_bytes() == online.to_bytes()
     ((_, _, series),) = tree["series"]
     assert part in series
     series[part] = wrong
     with pytest.raises(
         ValueError, match=r"online is damaged: (the description of its rows is not valid|its header is not)"
     ):
-        Online.from_bytes(store.seal("online", tree))
+        Online.from_bytes(sealed.seal("online", tree))
 
 
 def test_a_kernel_of_ones_own_has_to_be_given(tmp_path):

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftgp import AGP, FastAGP, Fleet, Online, recommended
+from driftgp.base import sealed
 from driftgp.engine.reference import ReferenceEngine
 from driftgp.kernels import SE
-from driftgp.stream import store
 from driftgp.wrappers import Gaps, Standardize, Watched
 from tests.catalogue import CATALOGUE
 
@@ -335,9 +335,9 @@ def test_a_model_with_a_part_outside_the_library_has_to_be_given():
 
 def forged(fleet: Fleet, change: Any) -> bytes:
     """Bytes of a fleet with another header, and a checksum that is right."""
-    header, payload = store._ENVELOPE.open(fleet.to_bytes())
+    header, payload = sealed.unframed(fleet.to_bytes())
     change(header)
-    return store._ENVELOPE.seal(header, [payload], level=1)
+    return sealed.framed(header, [payload])
 
 
 def series(header: dict[str, Any], number: int = 0) -> dict[str, Any]:

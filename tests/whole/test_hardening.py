@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from driftgp import AGP, FastAGP, Online, checkpoint, prequential, recommended
+from driftgp.base import sealed
 from driftgp.contract.records import entries
 from driftgp.defaults import Effort
 from driftgp.engine import engine
@@ -25,7 +26,6 @@ from driftgp.fleet import Fleet
 from driftgp.forecasting import Forecaster
 from driftgp.kernels import SE, Linear, Matern32, Matern52
 from driftgp.models.model import State
-from driftgp.stream import store
 from tests.fuzz import calls, files, interrupts, saved, states
 from tests.fuzz.__main__ import generator
 
@@ -212,11 +212,11 @@ def test_a_forecaster_of_far_too_many_steps_is_refused_before_memory_is_asked_fo
 @pytest.mark.parametrize("place", range(4))
 def test_first_rows_that_are_not_finite_are_refused(place):
     """Inputs, targets, spans of time, and typical steps."""
-    tree = store.opened("online", saved.originals()["Online"][0])
+    tree = sealed.opened("online", saved.originals()["Online"][0])
     kind, rows = tree.pop("kind"), tree["series"][0][2]["buffer"][1 + place]
     rows[3] = np.inf
     with pytest.raises(ValueError, match="its rows have a number that is not finite or out of range"):
-        Online.from_bytes(store.seal(kind, tree))
+        Online.from_bytes(sealed.seal(kind, tree))
 
 
 def test_a_model_that_a_small_file_describes_as_huge_is_refused_before_memory_is_asked_for():

@@ -131,7 +131,7 @@ class Configured:
         with files.damage(path):
             estimator = cls(**stored.settings)
             stream = stored.stream
-            online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()).streams)
+            online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()))
             estimator._restore(stored.fitted, online)
         return estimator
 

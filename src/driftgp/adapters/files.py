@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from driftgp.base import sealed
 from driftgp.base.files import read_whole, write_atomically
-from driftgp.stream import store
 from driftgp.stream.settings_json import described, kernel_of
 
 KIND = "estimator"
@@ -23,14 +23,14 @@ class StoredEstimator(NamedTuple):
 def save(path: str | os.PathLike[str], estimator: type, stored: StoredEstimator) -> None:
     """Write an estimator of this class to a file. The file is replaced in one step."""
     tree = {"class": _name(estimator), **stored._asdict(), "settings": described(stored.settings)}
-    write_atomically(path, store.seal(KIND, tree))
+    write_atomically(path, sealed.seal(KIND, tree))
 
 
 def load(path: str | os.PathLike[str], estimator: type) -> StoredEstimator:
     """Read what `save` wrote; refuse any other file."""
     data = read_whole(path)
     with damage(path):
-        tree = store.opened(KIND, data)
+        tree = sealed.opened(KIND, data)
         if tree["class"] != _name(estimator):
             raise ValueError(f"estimator is a {tree['class']}, not a {_name(estimator)}: load it with its own class")
         settings = {str(name): kernel_of(value) for name, value in tree["settings"].items()}

@@ -6,9 +6,10 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from driftgp.base.locks import is_at, lock
 
@@ -26,6 +27,15 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
             return file.read()
     finally:
         os.close(descriptor)
+
+
+def loaded(path: str | os.PathLike[str], read: Callable[[bytes], Any]) -> Any:
+    """What a reader makes of the bytes of a file; an error names the file."""
+    data = read_whole(path)
+    try:
+        return read(data)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:

@@ -86,11 +86,11 @@ class Page:
 
 def _page(data: bytes, key: str | None) -> Page:
     from driftgp import Forecaster
+    from driftgp.base import sealed
     from driftgp.fleet import Fleet
     from driftgp.runs import read_checkpoint
-    from driftgp.stream import store
 
-    kind = store.kind_of(data)
+    kind = sealed.kind_of(data)
     if kind == "run":
         return _of_run(read_checkpoint(data), key)
     if kind == "forecaster":

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftgp.base import sealed
 from driftgp.forecasting.asked import Asked, asked
 from driftgp.forecasting.grid import Grid
 from driftgp.forecasting.placed import HORIZONS, KEPT, Placed, Steps
 from driftgp.forecasting.reading import Look, Names, Reader, Rows
 from driftgp.forecasting.series import Series
 from driftgp.forecasting.zones import zone_of
-from driftgp.stream import store
 from driftgp.stream.clock import Clock
 from driftgp.stream.keys import Key
 from driftgp.stream.plan import Plan
@@ -47,7 +47,7 @@ def to_bytes(held: Stored) -> bytes:
         "extra": held.extra,
         "series": [_series_to_json(key, placed) for key, placed in held.series.items()],
     }
-    return store.seal(KIND, tree)
+    return sealed.seal(KIND, tree)
 
 
 def _series_to_json(key: Key | None, placed: Placed) -> list[Any]:
@@ -68,7 +68,7 @@ def _series_to_json(key: Key | None, placed: Placed) -> list[Any]:
 
 def from_bytes(data: bytes) -> Stored:
     """What `to_bytes` was given; refuses impossible data."""
-    tree = store.opened(KIND, data)
+    tree = sealed.opened(KIND, data)
     try:
         chosen = asked(**tree["settings"])
         reader = _reader(chosen, tree)

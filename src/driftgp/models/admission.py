@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from driftgp.base.envelope import affordable
+from driftgp.base.sealed import affordable
 from driftgp.contract.protocol import Contract, Layout
 from driftgp.contract.records import Entry, entries
 from driftgp.engine import Batch, Engine, engine

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftgp.base import sealed
 from driftgp.base.frames import Table
 from driftgp.base.season import usual_step
 from driftgp.fleet import Fleet
@@ -374,12 +375,12 @@ class Run:
 
 def read_checkpoint(data: bytes) -> Saved:
     """What the file of a run holds; other data are refused."""
-    extra = store.opened(KIND, data)["extra"]
+    extra = sealed.opened(KIND, data)["extra"]
     try:
         settings = settings_from({name: value for name, value in extra["settings"].items() if value is not None})
         facts = _facts(extra["facts"])
         given = None if settings.model == DEFAULT else ByName(settings, facts.forgetting)
-        streams = store.from_bytes(KIND, data, given).streams
+        streams = store.from_bytes(KIND, data, given)
         stream = Online.of(streams) if settings.key is None else Fleet.of(streams)
         oddities = Oddities((*facts.watched, settings.target))
         oddities.restore(extra["oddities"])

@@ -5,15 +5,14 @@ payload, one after another, as in memory. `driftgp.models.admission` checks a st
 other fields is computed again and compared. Nothing in the bytes is ever executed.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from driftgp.base.envelope import Envelope
+from driftgp.base import sealed
 from driftgp.models import admission
 from driftgp.models.model import Model, State
 from driftgp.stream.begin import Default, Given, Start
@@ -25,116 +24,7 @@ from driftgp.stream.settings import Settings, settings
 from driftgp.stream.settings_json import model_of, plain
 from driftgp.stream.stacks import Stack, words_of
 
-VERSION = 3
-_ENVELOPE = Envelope("stream", b"\x89drstrm\n", VERSION)
-_ARRAY = "array"  # key of a dict that stands for an array in the header
-_KINDS: dict[str, np.dtype[Any]] = {
-    "f8": np.dtype("<f8"),
-    "u8": np.dtype("<u8"),
-    "i8": np.dtype("<i8"),
-    "u1": np.dtype("u1"),
-    "b1": np.dtype("bool"),
-}
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
-# How files of earlier versions begin: of a model and its state, a fleet, a run, an estimator.
-_EARLIER = (b"\x89driftgp", b"\x89drfleet", b"\x89driftrn", b"\x89drestim")
-
-
-class StoredStream(NamedTuple):
-    """What bytes held."""
-
-    streams: Streams
-    extra: dict[str, Any]
-
-
-# ---- trees with arrays -----------------------------------------------------------------------------------------------
-
-
-def seal(kind: str, tree: dict[str, Any]) -> bytes:
-    """A tree of plain values and arrays as bytes."""
-    blobs: list[bytes] = []
-    header = _without_arrays({"kind": kind, **tree}, blobs)
-    return _ENVELOPE.seal(header, blobs, level=1)
-
-
-def opened(kind: str | tuple[str, ...], data: bytes) -> dict[str, Any]:
-    """What `seal` was given, and its kind under "kind", once the bytes are whole and of (one of) the given kinds."""
-    kinds = (kind,) if isinstance(kind, str) else kind
-    if data[:8] in _EARLIER:
-        raise ValueError(
-            "this file was written by an earlier version of driftgp, whose files this one cannot read: start anew on "
-            "recent rows, or go on with the version that wrote it"
-        )
-    header, payload = _ENVELOPE.open(data)
-    found = header.get("kind")
-    if found not in kinds:
-        raise ValueError(f"this is a file of {_article(found)}, not of {_article(kinds[0])}")
-    try:
-        tree, used = _with_arrays(header, payload, 0)
-    except _WRONG as error:
-        raise ValueError(f"{found} is damaged: its header is not complete ({error})") from error
-    if used != len(payload):
-        raise ValueError(f"{found} is damaged: its parts do not add up")
-    return dict(tree)
-
-
-def _article(kind: Any) -> str:
-    known = {
-        "online": "an Online",
-        "fleet": "a Fleet",
-        "run": "a run",
-        "checkpoint": "a model and its state",
-        "estimator": "an estimator",
-        "forecaster": "a Forecaster",
-    }
-    return known.get(str(kind), f"a {str(kind)[:40]}")
-
-
-def kind_of(data: bytes) -> str | None:
-    """What a file is of, "online", "fleet", "run" and so on; None if it is no file of this format."""
-    if not data.startswith(_ENVELOPE.magic):
-        return None
-    return str(_ENVELOPE.open(data)[0].get("kind"))
-
-
-def _without_arrays(value: Any, blobs: list[bytes]) -> Any:
-    if isinstance(value, np.ndarray):
-        code = "u1" if value.dtype == np.uint8 else {"f": "f8", "u": "u8", "i": "i8", "b": "b1"}[value.dtype.kind]
-        blobs.append(np.ascontiguousarray(value, _KINDS[code]).tobytes())
-        return {_ARRAY: [code, *value.shape]}
-    if isinstance(value, dict):
-        return {name: _without_arrays(inner, blobs) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_arrays(inner, blobs) for inner in value]
-    return value
-
-
-def _with_arrays(value: Any, payload: memoryview, used: int) -> tuple[Any, int]:
-    """The tree with its arrays, and how much of the payload they took; none is larger than the payload."""
-    if isinstance(value, list):
-        made = []
-        for inner in value:
-            one, used = _with_arrays(inner, payload, used)
-            made.append(one)
-        return made, used
-    if not isinstance(value, dict):
-        return value, used
-    if _ARRAY in value:
-        code, *shape = value[_ARRAY]
-        if not all(type(size) is int and size >= 0 for size in shape):
-            raise ValueError("the size of an array is not a whole number")
-        end = used + _KINDS[code].itemsize * math.prod(shape)
-        if end > len(payload):
-            raise ValueError("an array is longer than the file")
-        array = np.frombuffer(payload[used:end], _KINDS[code]).reshape(shape)
-        return array.astype(array.dtype.newbyteorder("=")), end
-    filled = {}
-    for name, inner in value.items():
-        filled[name], used = _with_arrays(inner, payload, used)
-    return filled, used
-
-
-# ---- streams ---------------------------------------------------------------------------------------------------------
 
 
 def to_bytes(
@@ -146,7 +36,7 @@ def to_bytes(
     alone: bool = False,
 ) -> bytes:
     """All that is known of these series, or of all of them; `alone` writes one series without its key."""
-    return seal(kind, to_tree(streams, keys, extra, alone=alone))
+    return sealed.seal(kind, to_tree(streams, keys, extra, alone=alone))
 
 
 def to_tree(
@@ -185,20 +75,19 @@ def to_tree(
     }
 
 
-def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> StoredStream:
+def from_bytes(kind: str, data: bytes, given: Model | Start | None = None) -> Streams:
     """Take back what `to_bytes` gave. A model with a part that is not in the library has to be given."""
-    return from_tree(opened(kind, data), given)
+    return from_tree(sealed.opened(kind, data), given)
 
 
-def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> StoredStream:
-    """The same from what `opened` gave."""
+def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Streams:
+    """The same from what `sealed.opened` gave."""
     kind = tree["kind"]
     try:
         chosen = settings(**tree["settings"])
         streams = Streams(chosen, _start_of(kind, chosen, tree["start"], given))
         _fill(kind, streams, tree, given)
-        extra = tree["extra"]
-        if not isinstance(extra, dict):
+        if not isinstance(tree["extra"], dict):
             raise ValueError("the extra data saved beside it are not a table")
     except ValueError as error:
         text = str(error)
@@ -208,7 +97,7 @@ def from_tree(tree: dict[str, Any], given: Model | Start | None = None) -> Store
         ) from error
     except _WRONG as error:
         raise ValueError(f"{kind} is damaged: its header is not complete ({error})") from error
-    return StoredStream(streams, extra)
+    return streams
 
 
 def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Start | None) -> None:
@@ -225,7 +114,7 @@ def _fill(kind: str, streams: Streams, tree: dict[str, Any], given: Model | Star
 
 def admit(kind: str, streams: Streams, parts: Sequence[bytes], given: Model | None) -> None:
     """Bring series back into a fleet, all of them or, where one is refused, none."""
-    others = [from_bytes(kind, part, given).streams for part in parts]
+    others = [from_bytes(kind, part, given) for part in parts]
     taken = {*streams.series}
     for other in others:
         _compare(kind, streams, other, taken)
