@@ -118,20 +118,18 @@ class FanForecaster(BaseForecaster):
     @classmethod
     def load(cls, path: Any) -> Self:
         """The forecaster that `save(path, "driftgp")` wrote; it continues where that one stopped."""
-        stored = files.load(path, cls)
-        fitted = stored.fitted
-        with files.damage(path):
-            forecaster = cls(**stored.settings)
-            forecaster._recall(fitted, Forecaster.from_bytes(stored.stream.tobytes()))
-        return forecaster
+        return files.load(path, cls, cls._of_file)
 
-    def _recall(self, fitted: dict[str, Any], forecaster: Forecaster) -> None:
+    @classmethod
+    def _of_file(cls, stored: files.StoredEstimator) -> Self:
+        made, fitted = cls(**stored.settings), stored.fitted
         # sktime takes note of the horizon, the index and the columns
         end, columns = _last(fitted, 2), fitted["columns"]
         X = pd.DataFrame(0.0, end, columns) if columns else None
-        self.fit(pd.Series(0.0, end, name=fitted["name"]), X=X, fh=fitted["steps"])
-        self._dated = bool(fitted["dated"])
-        self.forecaster_ = forecaster
+        made.fit(pd.Series(0.0, end, name=fitted["name"]), X=X, fh=fitted["steps"])
+        made._dated = bool(fitted["dated"])
+        made.forecaster_ = Forecaster.from_bytes(stored.stream.tobytes())
+        return made
 
     # ---- rows in, fans out
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from driftgp.adapters import Configured, Settings
+from driftgp.adapters import AGPStart, Configured
 from driftgp.defaults import recommended
 from driftgp.kernels import SE
 from driftgp.online import Online
@@ -53,11 +53,11 @@ def test_without_settings_of_an_agp_it_is_online(settings):
     assert repr(Estimator(**settings)._online()) == repr(Online(**settings))
     assert Estimator(**settings)._online().settings == Online(**settings).settings
     assert Estimator(**settings)._start() is None
-    assert Estimator(window=20)._start() == Settings(window=20)
+    assert Estimator(window=20)._start() == AGPStart(window=20)
 
 
 def test_settings_reach_one_agp_in_the_wrappers_of_the_default():
-    plan = Settings(inducing=7, window=30, learn_every=5, forgetting=0.9, noise=0.2, warmup_iterations=9).plan(X, Y)
+    plan = AGPStart(inducing=7, window=30, learn_every=5, forgetting=0.9, noise=0.2, warmup_iterations=9).plan(X, Y)
     model, wrappers = held(plan.model)
     assert (model.inducing, model.window, model.learn_every, model.forgetting) == (7, 30, 5, 0.9)
     assert (model.noise, model.warmup_iterations) == ((0.2,), 9)
@@ -66,30 +66,30 @@ def test_settings_reach_one_agp_in_the_wrappers_of_the_default():
 
 
 def test_without_standardising_no_wrapper_changes_the_units_or_the_inputs():
-    _, wrappers = held(Settings(standardize=False).plan(X, Y).model)
+    _, wrappers = held(AGPStart(standardize=False).plan(X, Y).model)
     assert wrappers == [kind for kind in held(recommended(X, Y))[1] if kind not in (Standardize, Within)]
 
 
 def test_what_is_left_out_is_as_in_the_default():
     member = held(recommended(X, Y))[0].models[0]
-    model, _ = held(Settings(forgetting=0.9).plan(X, Y).model)
+    model, _ = held(AGPStart(forgetting=0.9).plan(X, Y).model)
     names = ("kernel", "noise", "inducing", "window", "step", "prior", "learn_every", "warmup_iterations")
     assert [getattr(model, name) for name in names] == [getattr(member, name) for name in names]
-    assert held(Settings(prior=np.inf).plan(X, Y).model)[0].prior is None
+    assert held(AGPStart(prior=np.inf).plan(X, Y).model)[0].prior is None
 
 
 def test_a_window_is_large_enough_for_the_points_and_the_points_are_few_enough_for_the_window():
-    assert held(Settings(inducing=150).plan(X[:, :1], Y).model)[0].window == 150
-    assert held(Settings(window=5).plan(X, Y).model)[0].inducing == 5
+    assert held(AGPStart(inducing=150).plan(X[:, :1], Y).model)[0].window == 150
+    assert held(AGPStart(window=5).plan(X, Y).model)[0].inducing == 5
 
 
 def test_a_stream_is_not_chosen_for_before_its_window_is_full():
-    assert Settings(window=1000).first == 1000
-    assert Settings(window=20).first == Settings().first == 400
+    assert AGPStart(window=1000).first == 1000
+    assert AGPStart(window=20).first == AGPStart().first == 400
 
 
 def test_a_kernel_with_a_lengthscale_for_each_feature_gets_just_as_many():
-    settings = Settings(kernel=SE([1.0, 2.0, 3.0]), inducing=4, window=12, warmup_iterations=2)
+    settings = AGPStart(kernel=SE([1.0, 2.0, 3.0]), inducing=4, window=12, warmup_iterations=2)
     online = Online(settings)
     online.warm(X[:12], Y[:12])
     assert online.predict(X[:2]).mean.shape == (2,)
@@ -112,7 +112,7 @@ def test_a_kernel_with_a_lengthscale_for_each_feature_gets_just_as_many():
 )
 def test_a_wrong_setting_is_refused_and_named(settings, message):
     with pytest.raises(ValueError, match=message):
-        Online(Settings(**settings)).warm(X, Y)
+        Online(AGPStart(**settings)).warm(X, Y)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def by_parts(given: list[dict[str, Any]], size: int, **options: Any) -> Any:
 
 
 def flags(prediction: Any) -> list[str]:
-    remarks: list[str] = prediction.source.seen.remarks
+    remarks: list[str] = prediction.source.evaluated.remarks
     return remarks
 
 

@@ -1,7 +1,7 @@
 """Common parts of the adapters, which are `driftgp.sklearn`, `driftgp.river` and so on."""
 
 from driftgp.adapters import files
+from driftgp.adapters.agp_start import AGPStart
 from driftgp.adapters.configured import Configured
-from driftgp.adapters.settings import Settings
 
-__all__ = ["Configured", "Settings", "files"]
+__all__ = ["AGPStart", "Configured", "files"]

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, Self
 
 from driftgp.adapters import files
-from driftgp.adapters.settings import Settings
+from driftgp.adapters.agp_start import AGPStart
 from driftgp.defaults import Effort, Support
 from driftgp.kernels import Kernel
 from driftgp.online import Online
@@ -96,10 +96,10 @@ class Configured:
 
     # ---- the stream
 
-    def _start(self) -> Settings | None:
+    def _start(self) -> AGPStart | None:
         """How the stream starts: with an AGP of these settings; None for the default."""
-        settings = Settings.of(self)
-        return None if settings == Settings() else settings
+        start = AGPStart.of(self)
+        return None if start == AGPStart() else start
 
     def _online(self) -> Online:
         """A stream before its first row."""
@@ -119,7 +119,7 @@ class Configured:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write settings and all that was learned to the file at `path`, without pickle; any process can `load` it."""
         fitted, online = self._learned()
-        names = (*(field.name for field in fields(Settings)), *_OF_THE_STREAM)
+        names = (*(field.name for field in fields(AGPStart)), *_OF_THE_STREAM)
         settings = {name: getattr(self, name) for name in names}
         stream = None if online is None else {"kind": "online", **store.to_tree(online.streams)}
         files.save(path, type(self), files.StoredEstimator(settings, fitted, stream))
@@ -127,12 +127,13 @@ class Configured:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The estimator that `save` wrote to `path`; it continues where that one stopped."""
-        stored = files.load(path, cls)
-        with files.damage(path):
-            estimator = cls(**stored.settings)
-            stream = stored.stream
-            online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()))
-            estimator._restore(stored.fitted, online)
+        return files.load(path, cls, cls._of_file)
+
+    @classmethod
+    def _of_file(cls, stored: files.StoredEstimator) -> Self:
+        estimator, stream = cls(**stored.settings), stored.stream
+        online = None if stream is None else Online.of(store.from_tree(stream, estimator._start()))
+        estimator._restore(stored.fitted, online)
         return estimator
 
     def _learned(self) -> tuple[Any, Online | None]:

@@ -1,15 +1,15 @@
 """An estimator as one file: its settings, its stream, and the attributes that its library needs; no pickle."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 from driftgp.base import sealed
-from driftgp.base.files import read_whole, write_atomically
+from driftgp.base.files import loaded, write_atomically
 from driftgp.stream.settings_json import described, kernel_of
 
 KIND = "estimator"
+T = TypeVar("T")
 
 
 class StoredEstimator(NamedTuple):
@@ -26,26 +26,23 @@ def save(path: str | os.PathLike[str], estimator: type, stored: StoredEstimator)
     write_atomically(path, sealed.seal(KIND, tree))
 
 
-def load(path: str | os.PathLike[str], estimator: type) -> StoredEstimator:
-    """Read what `save` wrote; refuse any other file."""
-    data = read_whole(path)
-    with damage(path):
+def load(path: str | os.PathLike[str], estimator: type[T], made: Callable[[StoredEstimator], T]) -> T:
+    """What is made of what `save` wrote; any other file is refused."""
+
+    def read(data: bytes) -> T:
         tree = sealed.opened(KIND, data)
-        if tree["class"] != _name(estimator):
-            raise ValueError(f"estimator is a {tree['class']}, not a {_name(estimator)}: load it with its own class")
-        settings = {str(name): kernel_of(value) for name, value in tree["settings"].items()}
-        return StoredEstimator(settings, tree["fitted"], tree["stream"])
+        try:
+            if tree["class"] != _name(estimator):
+                raise ValueError(
+                    f"estimator is a {tree['class']}, not a {_name(estimator)}: load it with its own class"
+                )
+            settings = {str(name): kernel_of(value) for name, value in tree["settings"].items()}
+            return made(StoredEstimator(settings, tree["fitted"], tree["stream"]))
+        except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+            raise ValueError(f"estimator is damaged: it holds what no estimator could ({error})") from error
 
-
-@contextmanager
-def damage(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file in what is raised."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{path}: estimator is damaged: it holds what no estimator could ({error})") from error
+    found: T = loaded(path, read)
+    return found
 
 
 def _name(kind: type) -> str:

@@ -67,12 +67,13 @@ class Source(NamedTuple):
 
     backend: Any  # narwhals' name of the library
     index: Any = None  # of a pandas frame
-    seen: Any = None  # the rows of an evaluation
+    evaluated: Any = None  # the rows of an evaluation, with their targets
 
     def taken(self, rows: Any) -> "Source":
         """The same for some of the rows."""
         index = None if self.index is None else self.index[rows]
-        return self._replace(index=index, seen=None if self.seen is None else self.seen.taken(rows))
+        evaluated = None if self.evaluated is None else self.evaluated.taken(rows)
+        return self._replace(index=index, evaluated=evaluated)
 
 
 class Table(NamedTuple):

@@ -141,9 +141,9 @@ class Prediction(abc.ABC):
             columns[f"low{which}"], columns[f"high{which}"] = self.interval(one)
         if len(self.shape) == 2:
             columns = {f"{name} {i}": values[:, i] for i in range(self.shape[1]) for name, values in columns.items()}
-        seen = None if self.source is None else self.source.seen
-        if seen is not None:
-            columns = {**seen.before(), **columns, **seen.after()}
+        evaluated = None if self.source is None else self.source.evaluated
+        if evaluated is not None:
+            columns = {**evaluated.before(), **columns, **evaluated.after()}
         return frames.made({name: np.atleast_1d(values) for name, values in columns.items()}, self.source, library)
 
     def scores(self) -> Any:
@@ -151,12 +151,12 @@ class Prediction(abc.ABC):
 
         For predictions from `evaluate` of an `Online` or a `Fleet`: see `driftgp.stream.scores.Scores`.
         """
-        seen = None if self.source is None else self.source.seen
-        if seen is None:
+        evaluated = None if self.source is None else self.source.evaluated
+        if evaluated is None:
             raise ValueError(
                 "scores need targets: use the result of evaluate, or driftgp.evaluate.scores(prediction, y)"
             )
-        return seen.scores(self)
+        return evaluated.scores(self)
 
     @property
     def source(self) -> Source | None:

@@ -306,7 +306,7 @@ class Run:
                 prediction, flags = self._foreseen(table), {}
             else:
                 prediction = self.stream.evaluate(table)
-                flags = prediction.source.seen.flags  # type: ignore[union-attr]
+                flags = prediction.source.evaluated.flags  # type: ignore[union-attr]
         for warning in caught:
             text = str(warning.message)
             # the summary says this about all rows, or from the first rows

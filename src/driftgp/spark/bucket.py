@@ -57,9 +57,9 @@ class Bucket:
         numbers = {name: _without_infinite(frame[name]) for name in frame if frame[name].dtype.kind == "f"}
         prediction = self.fleet.evaluate(frame.assign(**numbers))
         low, high = prediction.interval(job.level)
-        seen: Any = prediction.source
+        source: Any = prediction.source
         rows = frame[[job.key, job.time, job.target]]
-        return rows.assign(mean=prediction.mean, low=low, high=high, flags=seen.seen.remarks)
+        return rows.assign(mean=prediction.mean, low=low, high=high, flags=source.evaluated.remarks)
 
     def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Do what `follow` does with rows as Spark brings them, and answer so.

@@ -1,6 +1,6 @@
 """Predictions together with their rows: times, keys, targets and flags."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from driftgp.predictions import Prediction, joined
 from driftgp.stream.base_column import place_of
 from driftgp.stream.runtime import Block, Streams
 from driftgp.stream.scores import Scores, scores_of
+from driftgp.stream.settings import Settings
 
 _PARTS = 100  # into which a call that shows its progress cuts its rows
 _LEAST = 500  # rows of a part
@@ -47,54 +48,46 @@ def with_rows(
     keys: list[Any] | None,
 ) -> Prediction:
     """A prediction that knows its rows, so that `to_frame` and `scores` can show them beside it."""
-    place = place_of(streams.settings.base)
-    seen = Seen(
-        y=y if streams.outputs is not None else y[:, 0],
-        wall=block.wall,
-        flags=flags,
-        keys=None if keys is None else np.array(keys, object),
-        level=streams.settings.level,
-        horizon=streams.settings.horizon,
-        table=streams.settings.target is not None,
-        time=None if block.table is None or streams.settings.time is None else streams.settings.time,
-        at=None if block.times is None else np.asarray(block.times.values, np.float64),
-        dated=block.times is not None and block.times.kind == "times",
-        key=streams.settings.key,
-        base=None if place is None else block.codes[:, place],
+    settings, place = streams.settings, place_of(streams.settings.base)
+    rows = EvaluatedRows(
+        settings,
+        streams.plain_targets(y),
+        block.wall,
+        block.times is not None and block.times.kind == "times",
+        flags,
+        None if block.times is None else np.asarray(block.times.values, np.float64),
+        None if keys is None else np.array(keys, object),
+        None if place is None else block.codes[:, place],
     )
     source = Source(None) if block.source is None else block.source
     whole: Any = made
-    whole.source = source._replace(seen=seen)
+    whole.source = source._replace(evaluated=rows)
     return made
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """Rows that were predicted, N of them."""
+class EvaluatedRows:
+    """Rows that were predicted before they were learned, N of them."""
 
+    settings: Settings
     y: np.ndarray  # N, or N×P
     wall: np.ndarray  # N, the clock on the wall in microseconds; NaN without times
-    flags: dict[str, np.ndarray]  # N each
-    keys: np.ndarray | None
-    level: float
-    horizon: int
-    table: bool  # whether targets came in a column of the rows
-    time: str | None  # name of the column of times
-    at: np.ndarray | None  # N, times as numbers
     dated: bool
-    key: str | None  # name of the column of keys
+    flags: dict[str, np.ndarray]  # N each
+    at: np.ndarray | None  # N, times as numbers
+    keys: np.ndarray | None
     base: np.ndarray | None = None  # N, a forecast from elsewhere
 
-    def taken(self, rows: Any) -> "Seen":
+    def taken(self, rows: Any) -> "EvaluatedRows":
         """The same for some of the rows."""
-        some: dict[str, Any] = {
-            name: None if value is None else value[rows]
-            for name in ("y", "wall", "keys", "at", "base")
-            for value in (getattr(self, name),)
-        }
-        flags = {name: value[rows] for name, value in self.flags.items()}
-        same = {name: getattr(self, name) for name in ("level", "horizon", "table", "time", "dated", "key")}
-        return Seen(flags=flags, **some, **same)
+        values = {name: getattr(self, name) for name in ("y", "wall", "at", "keys", "base")}
+        some: dict[str, Any] = {name: value[rows] for name, value in values.items() if value is not None}
+        return replace(self, flags={name: value[rows] for name, value in self.flags.items()}, **some)
+
+    @property
+    def in_table(self) -> bool:
+        """Whether targets came in a column of the rows."""
+        return self.settings.target is not None
 
     @property
     def remarks(self) -> list[str]:
@@ -112,12 +105,15 @@ class Seen:
     def before(self) -> dict[str, Any]:
         """Columns of the rows that stand before a forecast in a frame."""
         columns: dict[str, Any] = {}
-        if self.table and self.time is not None and self.at is not None:
-            columns[self.time] = self.at.astype("datetime64[us]") if self.dated else self.at
-        if self.table and self.key is not None and self.keys is not None:
-            columns[self.key] = self.keys
+        time, key = self.settings.time, self.settings.key
+        if self.in_table and time is not None and self.at is not None:
+            columns[time] = self.at.astype("datetime64[us]") if self.dated else self.at
+        if self.in_table and key is not None and self.keys is not None:
+            columns[key] = self.keys
         return columns
 
     def after(self) -> dict[str, Any]:
         """Columns of the rows that stand after a forecast in a frame."""
-        return {"actual": self.y, "flags": np.array(self.remarks, object)} if self.table and self.y.ndim == 1 else {}
+        if not self.in_table or self.y.ndim > 1:
+            return {}
+        return {"actual": self.y, "flags": np.array(self.remarks, object)}

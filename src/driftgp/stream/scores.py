@@ -76,23 +76,22 @@ def _extremes(shares: np.ndarray | None, names: Sequence[str]) -> str:
     return f"fewest inside {names[least]} ({shares[least, 1]:.1%}), most {names[most]} ({shares[most, 1]:.1%})"
 
 
-def scores_of(prediction: Prediction, seen: Any) -> Scores:
-    """The scores of an evaluation, whose rows are `seen`."""
-    if seen.y.ndim != 1:
-        raise ValueError(f"scores are those of one target; got {seen.y.shape[1]}: take prediction.output(i)")
-    N = len(seen.y)
-    low, high = prediction.interval(seen.level)
-    monitor = RunningScores(seen.horizon, densities=("log_density", "crps"))
-    wall = seen.wall if seen.dated or seen.at is None else seen.at
-    keys = [None] * N if seen.keys is None else seen.keys.tolist()
-    rows = PredictedRows(
-        prediction, low, high, seen.y, wall, seen.dated, keys, seen.flags, np.arange(N), base=seen.base
+def scores_of(prediction: Prediction, rows: Any) -> Scores:
+    """The scores of an evaluation, whose rows are `driftgp.stream.evaluation.EvaluatedRows`."""
+    if rows.y.ndim != 1:
+        raise ValueError(f"scores are those of one target; got {rows.y.shape[1]}: take prediction.output(i)")
+    N, level = len(rows.y), rows.settings.level
+    low, high = prediction.interval(level)
+    monitor = RunningScores(rows.settings.horizon, densities=("log_density", "crps"))
+    wall = rows.wall if rows.dated or rows.at is None else rows.at
+    keys = [None] * N if rows.keys is None else rows.keys.tolist()
+    monitor.see(
+        PredictedRows(prediction, low, high, rows.y, wall, rows.dated, keys, rows.flags, np.arange(N), base=rows.base)
     )
-    monitor.see(rows)
     labels = monitor.labels
     found = means(monitor.in_all(), labels)
     naive = {label: (found[f"rmse_{n}"], found[f"mae_{n}"]) for n, label in enumerate(labels)}
-    if seen.base is not None:
+    if rows.base is not None:
         naive = {"base": (found["rmse_base"], found["mae_base"]), **naive}
     return Scores(
         rows=int(found["scored"]),
@@ -100,10 +99,10 @@ def scores_of(prediction: Prediction, seen: Any) -> Scores:
         mae=found["mae"],
         crps=found["crps"],
         nlpd=found["nlpd"],
-        level=seen.level,
+        level=level,
         coverage=found["coverage"],
         width=found["width"],
         naive=naive,
-        by_hour=monitor.by_hour() if seen.dated else None,
+        by_hour=monitor.by_hour() if rows.dated else None,
         by_decile=monitor.by_tenth(),
     )

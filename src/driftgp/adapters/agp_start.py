@@ -1,4 +1,4 @@
-"""The settings that every adapter takes under the same names, and the model that they describe."""
+"""How a stream of an adapter starts that has settings of an AGP: the model that they describe."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -15,13 +15,11 @@ from driftgp.wrappers import Calibrated, Gaps, Guarded
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of an adapter that describe an AGP, as the user gave them: see `Configured`.
-
-    With any of them, they say how an `Online` starts.
+class AGPStart:
+    """A start (`driftgp.stream.begin.Start`) by the settings of an AGP, as the user gave them: see `Configured`.
 
     >>> from types import SimpleNamespace
-    >>> Settings.of(SimpleNamespace(window=50, verbose=True)).window
+    >>> AGPStart.of(SimpleNamespace(window=50, verbose=True)).window
     50
     """
 
@@ -36,7 +34,7 @@ class Settings:
     standardize: bool = True
 
     @classmethod
-    def of(cls, estimator: Any) -> "Settings":
+    def of(cls, estimator: Any) -> "AGPStart":
         """Those of an estimator, which has attributes of the same names."""
         names = (field.name for field in fields(cls))
         return cls(**{name: getattr(estimator, name) for name in names if hasattr(estimator, name)})
