@@ -65,13 +65,6 @@ def test_the_order_of_members_means_nothing():
     np.testing.assert_allclose(other.crps(Y), MIXTURE.crps(Y), rtol=1e-9)
 
 
-def test_other_units_are_other_units():
-    scaled = MIXTURE.scaled(10.0, -3.0)
-    np.testing.assert_allclose(scaled.mean, 10.0 * MIXTURE.mean - 3.0, rtol=1e-12)
-    np.testing.assert_allclose(scaled.quantile(0.9), 10.0 * MIXTURE.quantile(0.9) - 3.0, rtol=1e-9)
-    np.testing.assert_allclose(scaled.crps(10.0 * Y - 3.0), 10.0 * MIXTURE.crps(Y), rtol=1e-9)
-
-
 def test_a_member_without_weight_says_nothing():
     """Not even where it alone has any density: its logarithm must not win the sum."""
     weights = np.array([[1.0], [0.0]])

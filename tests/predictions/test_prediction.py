@@ -10,7 +10,18 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import ndtr
 
-from driftgp.predictions import Forecast, Gaussian, Limited, Mixture, Prediction, Recalibrated, nominal_reach
+from driftgp.predictions import (
+    Forecast,
+    Gaussian,
+    Limited,
+    Mixture,
+    Prediction,
+    Recalibrated,
+    Restricted,
+    Rooted,
+    Stretched,
+    nominal_reach,
+)
 
 MEAN = np.array([0.3, -2.0, 50.0])
 VARIANCE = np.array([0.04, 9.0, 1e-4])
@@ -107,14 +118,18 @@ N, P, K, LEVELS = 4, 2, 3, (0.5, 0.95)
 MEANS, VARIANCES = RNG.normal(size=(K, N, P)), RNG.uniform(0.5, 2.0, size=(K, N, P))
 MIXTURE = Mixture(np.array([0.5, 0.2, 0.3])[:, None, None], MEANS, VARIANCES, 0.5 * VARIANCES)
 REACH = np.cumsum(RNG.uniform(0.5, 1.5, size=(2, 2, N, P)), 0)  # levels × sides × N×P
-LAWS: list[Prediction] = [
-    Gaussian(MEANS[0], VARIANCES[0], 0.5 * VARIANCES[0]),
-    MIXTURE,
-    Recalibrated(MIXTURE, REACH[:, 1], None, LEVELS),
-    Recalibrated(MIXTURE, REACH[:, 1], REACH[:, 0], LEVELS),
-    Limited(MIXTURE),
-]
-every_law = pytest.mark.parametrize("law", LAWS, ids=["gaussian", "mixture", "recalibrated", "one-sided", "limited"])
+ONES = np.ones((N, P))
+LAWS: dict[str, Prediction] = {
+    "gaussian": Gaussian(MEANS[0], VARIANCES[0], 0.5 * VARIANCES[0]),
+    "mixture": MIXTURE,
+    "recalibrated": Recalibrated(MIXTURE, REACH[:, 1], None, LEVELS),
+    "one-sided": Recalibrated(MIXTURE, REACH[:, 1], REACH[:, 0], LEVELS),
+    "limited": Limited(MIXTURE),
+    "stretched": Stretched(MIXTURE, np.array([[1.0, 1.5], [2.0, 1.0], [1.0, 1.0], [3.0, 1.1]]), 2.0 * ONES),
+    "rooted": Rooted(MIXTURE, -2.0 * ONES, np.array([0.0, 0.5]) * ONES, ONES),
+    "restricted": Restricted(MIXTURE, -2.0 * ONES, np.inf * ONES, 0.1 * ONES, 0.05 * ONES),
+}
+every_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 SCORES = ("cdf", "log_prob", "crps", "to_normal")
 TARGETS = RNG.normal(size=(N, P))
 
