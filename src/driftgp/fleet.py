@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -10,18 +10,16 @@ from driftgp.base import checks, frames
 from driftgp.base.files import loaded, write_atomically
 from driftgp.base.frames import Column
 from driftgp.base.locks import turns
-from driftgp.defaults import Effort, Support
 from driftgp.models.model import Model, State, checked_batch
-from driftgp.online import Online, refuse_half_life, refuse_of_the_default, start_of
+from driftgp.online import Online, start_of
 from driftgp.predictions import Prediction
 from driftgp.stream import keys as naming
-from driftgp.stream import store
-from driftgp.stream.base_column import Base
+from driftgp.stream import settings, store
 from driftgp.stream.begin import Given, Start
 from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.keys import Key
 from driftgp.stream.runtime import Block, Streams
-from driftgp.stream.settings import Missing, Others, Settings, settings_among
+from driftgp.stream.settings import Settings
 
 __all__ = ["Fleet", "Key"]
 
@@ -60,44 +58,19 @@ class Fleet:
         key: str | None = None,
         target: str | None = None,
         time: str | None = None,
-        features: Iterable[str] | None = None,
-        known: Iterable[str] = (),
-        others: Others = "late",
-        lags: int | Iterable[int] = (),
-        calendar: bool | str | Iterable[str] = (),
-        holidays: str | Iterable[Any] = (),
-        horizon: int = 1,
-        effort: Effort = "medium",
-        support: Support = "auto",
-        base: Base = None,
-        level: float = 0.95,
-        missing: Missing = "carry",
-        half_life: Any = None,
+        **given: Unpack[settings.GivenSettings],
     ) -> None:
         """Begin without keys.
 
         Args:
             model: the model of every key, with its wrappers. None for the default, which follows each key's rows.
             key: name of the column that has the keys, in tables; None where they come by themselves.
-            target: name of the column to predict; this argument and all below are those of `Online`.
+            target: name of the column to predict, as in `Online`.
             time: name of the column of times.
-            features: columns that are known with their row.
-            known: columns that are known ahead of time.
-            others: how the other columns of a table with a target enter: "late" or "ignored".
-            lags: past targets that are inputs.
-            calendar: cycles of the calendar that are inputs.
-            holidays: dates, or the code of a country.
-            horizon: how many rows after the last known target the predicted row is.
-            effort: cost and accuracy of the default model; "low" for thousands of keys.
-            support: range of the targets.
-            base: column that holds a forecast of the target from elsewhere.
-            level: share of targets in the intervals of `to_frame` and `scores`.
-            missing: what to do with rows with a blank input: "carry", "skip" or "refuse".
-            half_life: refused: see `Online`.
+            given: the other settings of `Online`: `features`, `known`, `others`, `lags`, `calendar`, `holidays`,
+                `horizon`, `effort` ("low" for thousands of keys), `support`, `base`, `level` and `missing`.
         """
-        chosen = settings_among(locals())
-        refuse_of_the_default(model, effort, support, base)
-        refuse_half_life(half_life)
+        chosen = settings.settings(key=key, target=target, time=time, **given)
         self._adopt(Streams(chosen, start_of(chosen, model)))
 
     def _adopt(self, streams: Streams) -> None:

@@ -120,8 +120,6 @@ class Online:
             raise ValueError(
                 "state must come with its model: Online(model, state); or load both with Online.load(path)"
             )
-        refuse_of_the_default(model, effort, support, base)
-        refuse_half_life(half_life)
         self._adopt(Streams(chosen, start_of(chosen, model)))
         if state is not None and isinstance(model, Model):
             self._go_on_from(state.of(model))  # refuses a state of another model
@@ -485,22 +483,9 @@ def start_of(chosen: Settings, model: Model | Start | None) -> Start:
     """How series begin: with the default, which their first rows choose; with a model; or as a start object says."""
     if model is None:
         return Default.of(chosen)
-    return Given(model) if isinstance(model, Model) else model
-
-
-def refuse_of_the_default(model: Model | Start | None, effort: str, support: Support, base: Base) -> None:
-    """Refuse settings of the default model beside a model."""
-    if model is not None and (effort, support, base) != ("medium", "auto", None):
+    if (chosen.effort, chosen.support, chosen.base) != ("medium", "auto", None):
         raise ValueError("effort, support and base belong to the default model: leave them out, or leave out the model")
-
-
-def refuse_half_life(value: Any) -> None:
-    """Refuse a half-life, with the reason."""
-    if value is not None:
-        raise ValueError(
-            f"half_life is no setting of the default, which weighs several rates of forgetting by how well each does; "
-            f"got {value!r}: leave it out, or give a model with forgetting=…"
-        )
+    return Given(model) if isinstance(model, Model) else model
 
 
 def _unnamed(inputs: int) -> Plan:

@@ -56,7 +56,7 @@ class Bucket:
         frame = frame.iloc[_order(frame, job)].reset_index(drop=True)
         numbers = {name: _without_infinite(frame[name]) for name in frame if frame[name].dtype.kind == "f"}
         prediction = self.fleet.evaluate(frame.assign(**numbers))
-        low, high = prediction.interval(job.level)
+        low, high = prediction.interval(job.settings.level)
         source: Any = prediction.source
         rows = frame[[job.key, job.time, job.target]]
         return rows.assign(mean=prediction.mean, low=low, high=high, flags=source.evaluated.remarks)

@@ -1,6 +1,5 @@
 """From a user's columns to those of a bucket and back, with checks that name the column."""
 
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, functions, types
@@ -19,12 +18,11 @@ _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 def checked(frame: DataFrame, job: Job) -> Job:
     """The job on this DataFrame, with its inputs and its zone; refuses one that lacks a column or has another type."""
     kinds = {name: kind.dataType for name, kind in zip(frame.columns, frame.schema.fields, strict=True)}
-    asked = dict.fromkeys((*([] if job.base is None else [job.base]), *(job.features or ()), *job.known))
+    asked, base = job.known, job.settings.base
     parts = [
         ("key", job.key),
         ("time", job.time),
-        *(("features", name) for name in asked if name != job.base),
-        *([] if job.base is None else [("base", job.base)]),
+        *(("base" if name == base else "features", name) for name in asked),
         ("target", job.target),
     ]
     for part, name in parts:
@@ -49,7 +47,7 @@ def checked(frame: DataFrame, job: Job) -> Job:
         zone = ""
     elif isinstance(kind, types.TimestampType):
         zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
-    return replace(job, inputs=(*asked, *(late if job.others == "late" else ())), zone=zone)
+    return job.on((*asked, *(late if job.settings.others == "late" else ())), zone)
 
 
 _STAMPS = (types.TimestampType, types.TimestampNTZType)

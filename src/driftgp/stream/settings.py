@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from driftgp.base import checks
 from driftgp.defaults import Effort, Support, check_effort
@@ -13,6 +13,24 @@ from driftgp.stream.calendar import CYCLES, check_holidays
 Missing = Literal["carry", "skip", "refuse"]
 Others = Literal["late", "ignored"]
 _LARGEST = 1_000_000  # rows that a lag or a horizon may span
+
+
+class GivenSettings(TypedDict, total=False):
+    """Settings as users give them to whatever hands them on: see `driftgp.Online`, whose arguments they are."""
+
+    features: Iterable[str] | None
+    known: Iterable[str]
+    others: Others
+    lags: int | Iterable[int]
+    calendar: bool | str | Iterable[str]
+    holidays: str | Iterable[Any]
+    horizon: int
+    effort: Effort
+    support: Support
+    base: Base
+    level: float
+    missing: Missing
+    half_life: Any
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,7 @@ def settings(**given: Any) -> Settings:
     ('day', 'week')
     """
     names = [field.name for field in fields(Settings)]
+    _refuse_half_life(given.pop("half_life", None))
     for name in given:
         if name not in names:
             raise ValueError(f"{name!r} is not a setting of a stream: choose from {', '.join(names)}")
@@ -118,7 +137,16 @@ def settings(**given: Any) -> Settings:
 
 def settings_among(arguments: Mapping[str, Any]) -> Settings:
     """The settings among the arguments of a function, as `locals()` has them when it begins."""
-    return settings(**{field.name: arguments[field.name] for field in fields(Settings) if field.name in arguments})
+    names = [*(field.name for field in fields(Settings)), "half_life"]
+    return settings(**{name: arguments[name] for name in names if name in arguments})
+
+
+def _refuse_half_life(value: Any) -> None:
+    if value is not None:
+        raise ValueError(
+            f"half_life is no setting of the default, which weighs several rates of forgetting by how well each does; "
+            f"got {value!r}: leave it out, or give a model with forgetting=…"
+        )
 
 
 def _support(value: Any) -> Support:
