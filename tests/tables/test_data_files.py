@@ -99,5 +99,5 @@ def test_a_missing_library_is_named_with_its_extra(absent, tmp_path):
     (tmp_path / "train.csv").write_text("date,sales\n2013-01-01,1\n")
     hide = f"import sys; sys.modules[{absent!r}] = None"
     error = run(f"{hide}; import experiments.data as records; records.read_store_sales({str(tmp_path)!r})").stderr
-    assert f"ModuleNotFoundError: reading data files needs {absent}" in error
+    assert f"ModuleNotFoundError: reading tables needs {absent}" in error
     assert "driftgp[cli]" in error

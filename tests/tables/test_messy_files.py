@@ -1,19 +1,22 @@
 """Files as people have them: read right, value by value, or refused with a message that says what to do."""
 
+import csv
 import datetime as dt
+import io
 import json
-import math
 
 import numpy as np
+import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftgp.runs import Run, settings_from
 from driftgp.tables.blocks import Block, time_texts
-from driftgp.tables.dates import ORDERS, Orders, as_clock, as_moment, readings
+from driftgp.tables.dates import ORDERS, Dates, as_times
+from driftgp.tables.deciding import Orders
 from driftgp.tables.layout import find_delimiter, find_encoding
-from driftgp.tables.numbers import as_number, decides
+from driftgp.tables.numbers import as_numbers, marks_of
 from driftgp.tables.rows import csv_rows
 from tests.messy_files import MESSY
 
@@ -61,25 +64,37 @@ def test_an_hour_that_the_clocks_leave_out_is_no_gap_in_times_with_offsets(tmp_p
 NUMBERS = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 2))
 
 
-@given(NUMBERS, st.sampled_from([",", "'", " ", "\u202f", ""]))
-def test_a_number_is_read_as_it_was_written(value, apart):
-    written = f"{value:,.2f}".replace(",", apart)
-    assert as_number(written) == value
-    turned = written.translate(str.maketrans(",.", ".,"))
-    assert as_number(turned, "comma") == value
+APART = [",", "'", " ", "\u202f", ""]
 
 
-@given(NUMBERS)
-def test_what_decides_a_decimal_mark_is_read_in_no_other_way(value):
-    written = f"{value:,.2f}"
-    assert decides(written) == "point"
-    assert decides(written.translate(str.maketrans(",.", ".,"))) == "comma"
-    assert as_number(written, "comma") is None
+def turned(cells):
+    """Numbers with their points as commas, and their commas as points."""
+    return [cell.translate(str.maketrans(",.", ".,")) for cell in cells]
 
 
-@pytest.mark.parametrize("cell", ["1,23,456", "1.2.3", "1,234,56", "12 34", "0,123,456", "--5", "5 MW", "1e"])
-def test_what_is_nearly_a_number_is_none(cell):
-    assert as_number(cell) is None
+@settings(deadline=None)
+@given(st.lists(st.tuples(NUMBERS, st.sampled_from(APART)), min_size=1))
+def test_a_number_is_read_as_it_was_written(made):
+    values = [value for value, _ in made]
+    cells = [f"{value:,.2f}".replace(",", apart) for value, apart in made]
+    for decimal, written in (("point", cells), ("comma", turned(cells))):
+        read, bad = as_numbers(pl.Series(written), decimal)
+        assert read.tolist() == values
+        assert not bad.any()
+
+
+@settings(deadline=None)
+@given(st.lists(NUMBERS, min_size=1))
+def test_what_decides_a_decimal_mark_is_read_in_no_other_way(values):
+    cells = [f"{value:,.2f}" for value in values]
+    assert marks_of(pl.Series(cells)).point.all()
+    assert marks_of(pl.Series(turned(cells))).comma.all()
+    assert as_numbers(pl.Series(cells), "comma")[1].all()
+
+
+def test_what_is_nearly_a_number_is_none():
+    cells = ["1,23,456", "1.2.3", "1,234,56", "12 34", "0,123,456", "--5", "5 MW", "1e", "inf", "1_000", "1e999"]
+    assert as_numbers(pl.Series(cells))[1].all()
 
 
 # ---- dates -----------------------------------------------------------------------------------------------------------
@@ -88,32 +103,45 @@ TIMES = st.datetimes(dt.datetime(1971, 1, 1), dt.datetime(2068, 1, 1)).map(lambd
 FORMS = {"day-first": "%d{0}%m{0}%Y", "month-first": "%m{0}%d{0}%Y"}
 
 
-@given(TIMES, st.sampled_from(sorted(FORMS)), st.sampled_from("/-"), st.sampled_from(["%H:%M:%S", "%I:%M:%S %p"]))
-def test_a_date_is_read_as_it_was_written(time, order, mark, clock):
-    written = time.strftime(f"{FORMS[order].format(mark)} {clock}")
-    assert as_clock(written, order) == time
-    assert time in readings(written).values()
-    assert as_clock(written) in (time, None)  # without an order: right, or not at all
+@settings(deadline=None)
+@given(
+    st.lists(TIMES, min_size=1, max_size=30),
+    st.sampled_from(sorted(FORMS)),
+    st.sampled_from("/-"),
+    st.sampled_from(["%H:%M:%S", "%I:%M:%S %p"]),
+)
+def test_a_date_is_read_as_it_was_written(times, order, mark, clock):
+    found = Dates(pl.Series([time.strftime(f"{FORMS[order].format(mark)} {clock}") for time in times]))
+    expected = np.array(times, "M8[us]").astype(float)
+    np.testing.assert_array_equal(found.read(order), expected)
+    single = found.single()  # without an order: right, or not at all
+    assert ((single == expected) | np.isnan(single)).all()
 
 
+@settings(deadline=None)
 @given(st.lists(TIMES, min_size=1, max_size=30), st.sampled_from(sorted(FORMS)))
 def test_no_date_rules_out_the_order_in_which_it_was_written(times, order):
     orders = Orders()
-    for line, time in enumerate(times):
-        orders.see(line, time.strftime(FORMS[order].format("/")))
+    orders.see(np.arange(len(times)), pl.Series([time.strftime(FORMS[order].format("/")) for time in times]))
     assert order in orders.possible
     assert orders.matters == all(time.day <= 12 for time in times) * any(time.day != time.month for time in times)
 
 
-@given(st.text(max_size=20) | st.text("0123456789/-.: apmAPMTZ+,", max_size=25), st.sampled_from([None, *ORDERS]))
-def test_any_text_is_a_time_or_none(cell, order):
-    moment = as_moment(cell, order)
-    assert moment is None or math.isfinite(moment.at)
+ANY_TEXT = st.text(max_size=20) | st.text("0123456789/-.: apmAPMTZ+,", max_size=25)
+
+
+@settings(deadline=None)
+@given(st.lists(ANY_TEXT, min_size=1), st.sampled_from([None, *ORDERS]))
+def test_any_text_is_a_time_or_none(cells, order):
+    times = as_times(pl.Series(cells).str.strip_chars(), order)
+    assert (np.isfinite(times.at) | times.bad).all()
+    assert not (times.dated & times.bad).any()
 
 
 # ---- layouts ---------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(TIMES, NUMBERS, NUMBERS), min_size=2, max_size=20), st.sampled_from([",", ";", "\t", "|"]))
 def test_what_stands_between_cells_is_found(rows, mark):
     lines = ["time,a,b".replace(",", mark), *(f"{t}{mark}{a}{mark}{b}" for t, a, b in rows)]
@@ -128,17 +156,45 @@ def test_text_is_read_in_the_encoding_in_which_it_was_written(encoding, tmp_path
     path.write_bytes("straße,y\nKöln,1\nÉvry,2\n".encode(encoding))
     assert find_encoding(path.read_bytes()) in (encoding, "utf-8")
     with settings_from({"target": "y"}).open(str(path)) as rows:
-        assert [row.cells for row in rows] == [("Köln", "1"), ("Évry", "2")]
+        assert rows.take(9).cells.rows() == [("Köln", "1"), ("Évry", "2")]
         assert rows.header == ("straße", "y")
 
 
+CELLS = st.text('ab,;"\n #1é', max_size=4) | st.just("12.5")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(1, 100),
+)
+def test_rows_that_are_read_by_columns_are_those_of_a_plain_reader(rows, quoting, ending, size):
+    text = io.StringIO(newline="")
+    csv.writer(text, quoting=quoting, lineterminator=ending).writerows([("x", "y"), *6 * [("1", "2")], *rows])
+    data = text.getvalue().encode()
+    stream = [data[begin : begin + size] for begin in range(0, len(data), size)]
+    found = csv_rows("here", stream, delimiter=",").take(99)
+    plain = csv.reader(io.StringIO(text.getvalue(), newline=""), strict=True)
+    numbers, expected = [], []
+    for cells in plain:
+        if cells != ["x", "y"] and any(map(str.strip, cells)):
+            numbers.append(plain.line_num - "".join(cells).count("\n"))
+            expected.append(tuple(cells))
+    assert found.cells.rows() == expected
+    assert found.numbers.tolist() == numbers
+    assert found.fault is None
+
+
+@settings(deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from("abc"), st.integers() | st.booleans() | st.none(), min_size=1), min_size=1)
 )
 def test_json_lines_are_a_table_whatever_keys_are_missing(objects):
     lines = [json.dumps(each).encode() + b"\n" for each in objects]
     rows = csv_rows("here", lines, json=True)
-    named = [dict(zip(rows.header, row.cells, strict=True)) for row in rows]
+    named = [dict(zip(rows.header, cells, strict=True)) for cells in rows.take(999).cells.rows()]
     assert len(named) == len(objects)
     for cells, each in zip(named, objects, strict=True):
         assert {key: cell for key, cell in cells.items() if cell} == {

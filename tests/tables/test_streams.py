@@ -70,14 +70,14 @@ def test_no_row_of_a_named_pipe_is_lost(folder):
 
 def test_a_live_source_that_ends_within_a_line_does_not_learn_half_a_number():
     torn = csv_rows("here", [b"a,y\n", b"1,2\n", b"3,45"], growing=True)
-    assert [row.cells for row in torn] == [("1", "2")]
+    assert torn.take(9).cells.rows() == [("1", "2")]
     (remark,) = torn.remarks
     assert "line 3: the last line has no newline and may be half a row" in remark
 
 
 def test_half_a_quoted_cell_is_left_for_later_too():
     torn = csv_rows("here", [b"a,y\n", b"1,2\n", b'"3\n', b"4,5"], growing=True)
-    assert [row.cells for row in torn] == [("1", "2")]
+    assert torn.take(9).cells.rows() == [("1", "2")]
 
 
 def test_a_finished_file_without_a_last_newline_is_read_whole_and_says_so(folder):

@@ -166,7 +166,8 @@ class Run:
             expected = (
                 "a date such as 2020-01-31 13:00, for the calendar; for seconds since 1970 say --time-format seconds"
             )
-            raise rows.fault(first[0], rows.index(written.time[0]), expected)
+            place = rows.index(written.time[0])
+            raise rows.fault(int(first.numbers[0]), first.cells[0, place], place, expected)
         order = order_of(rows, written, settings.key) if finite else Order(0, 0)
         back, self._expected = order.back, order.series
         reader = Reader(self._source, written, key=settings.key)

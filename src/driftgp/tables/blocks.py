@@ -1,7 +1,8 @@
 """Rows of a table as blocks of columns: numbers, text and times. A bad cell is named by file, line and column."""
 
 import hashlib
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta, timezone
 from typing import NamedTuple
 
@@ -9,16 +10,16 @@ import numpy as np
 
 from driftgp.base.extras import needs
 from driftgp.base.frames import Column, Table
-from driftgp.tables.cells import Times, are_blank, as_numbers, as_spans, as_times, columns_of
-from driftgp.tables.numbers import Decimal
-from driftgp.tables.rows import FileRows, Row, Taken
+from driftgp.tables.dates import DAY, Times, as_spans, as_times
+from driftgp.tables.lines import Lines
+from driftgp.tables.numbers import Decimal, are_blank, as_numbers
+from driftgp.tables.rows import FileRows
 from driftgp.tables.written import Kind, Written, most_are_numbers
 
 with needs("reading tables", extra="cli"):
     import polars as pl
 
-_DAY = 86_400_000_000  # microseconds
-_AT_ONCE = 1 << 16  # rows whose order is examined at a time
+_AT_ONCE = 1 << 14  # rows whose order is examined at a time
 _FILLED = "(blanks are refused: see the setting missing)"
 _SKIP = "or leave such rows out with --malformed skip"
 
@@ -28,7 +29,7 @@ class Block(NamedTuple):
 
     table: Table
     lines: np.ndarray  # N, where each row begins in the file
-    cells: list[str]  # N, times as the file has them; empty without
+    times: Sequence[str]  # N, as the file has them; empty without
     offsets: np.ndarray  # N, seconds ahead of UTC where times say it, else NaN
 
     def __len__(self) -> int:
@@ -37,16 +38,16 @@ class Block(NamedTuple):
     def rows(self, some: np.ndarray) -> "Block":
         """Some of the rows, by their numbers."""
         columns = {name: column.rows(some) for name, column in self.table.columns.items()}
-        cells = [self.cells[i] for i in some.tolist()] if self.cells else []
-        return Block(Table(columns, single=False), self.lines[some], cells, self.offsets[some])
+        times = [self.times[i] for i in some.tolist()] if len(self.times) else []
+        return Block(Table(columns, single=False), self.lines[some], times, self.offsets[some])
 
     @classmethod
     def joined(cls, blocks: Sequence["Block"]) -> "Block":
         """Blocks of one table, one after another."""
         columns = {name: _together([block.table.columns[name] for block in blocks]) for name in blocks[0].table.columns}
-        cells = [cell for block in blocks for cell in block.cells]
+        times = [time for block in blocks for time in block.times]
         lines, offsets = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("lines", "offsets"))
-        return cls(Table(columns, single=False), lines, cells, offsets)
+        return cls(Table(columns, single=False), lines, times, offsets)
 
 
 class Reader:
@@ -86,25 +87,27 @@ class Reader:
 
     def block(self, most: int) -> tuple[Block | None, ValueError | None]:
         """The next rows, None at the end; and the error of the row after them, if any."""
-        taken = self._rows.take(most)
-        while taken.lines:
-            block, bad = self._parsed(taken)
+        lines = self._rows.take(most)
+        while len(lines):
+            block, bad = self._parsed(lines)
             if not bad:
-                cells = "\n".join(map("\x1f".join, taken.cells)) + "\n"
-                self._digest.update(cells.encode("utf-8", "surrogatepass"))
-                self.read += len(taken.lines)
-                return block, taken.fault
-            taken = self._good(taken, bad) or self._rows.take(most)
-        return None, taken.fault
+                # each row as a line, whose cells are apart by a mark that is in none
+                self._digest.update(
+                    lines.cells.write_csv(include_header=False, separator="\x1f", quote_style="never").encode()
+                )
+                self.read += len(lines)
+                return block, lines.fault
+            lines = self._good(lines, bad) or self._rows.take(most)
+        return None, lines.fault
 
-    def _good(self, taken: Taken, bad: dict[int, ValueError]) -> Taken | None:
+    def _good(self, lines: Lines, bad: dict[int, ValueError]) -> Lines | None:
         """The rows before the first bad one; or all good rows, if malformed rows are left out; None without any."""
         first = min(bad)
         if self._rows.complain is None:
-            return Taken(taken.lines[:first], taken.cells[:first], bad[first])
+            return replace(lines.split(first)[0], fault=bad[first])
         for place in sorted(bad):
             self._rows.pass_over(bad[place])
-        return _without(taken, bad) if len(bad) < len(taken.lines) else None
+        return _without(lines, bad) if len(bad) < len(lines) else None
 
     def blocks(self, size: int) -> Iterator[Block]:
         """All blocks from here on."""
@@ -117,29 +120,28 @@ class Reader:
                 return
         raise fault
 
-    def sample(self, rows: Sequence[Row]) -> Block | None:
+    def sample(self, lines: Lines) -> Block | None:
         """Rows as a block, silently without malformed ones; None if no row is left."""
         kinds = dict(self.kinds)
-        taken = Taken([row.line for row in rows], [row.cells for row in rows])
-        while taken.lines:
-            block, bad = self._parsed(taken)
+        while len(lines):
+            block, bad = self._parsed(lines)
             if not bad:
                 self.kinds = kinds
                 return block
-            taken = _without(taken, bad)
+            lines = _without(lines, bad)
         return None
 
     # ---- columns -----------------------------------------------------------------------------------------------------
 
-    def _parsed(self, taken: Taken) -> tuple[Block, dict[int, ValueError]]:
+    def _parsed(self, lines: Lines) -> tuple[Block, dict[int, ValueError]]:
         """Rows as columns, and the errors of some of them."""
         bad: dict[int, ValueError] = {}
-        cells = columns_of(taken.cells)
-        lines = np.array(taken.lines, np.int64)
+        cells = lines.columns()
 
         def refuse(which: np.ndarray, place: int, expected: str) -> None:
             for i in np.flatnonzero(which).tolist():
-                bad.setdefault(i, self._rows.fault(Row(taken.lines[i], taken.cells[i]), place, expected))
+                line, cell = int(lines.numbers[i]), lines.cells[i, place]
+                bad.setdefault(i, self._rows.fault(line, cell, place, expected))
 
         columns: dict[str, Column] = {}
         offsets, texts = np.full(len(lines), np.nan), []
@@ -148,7 +150,7 @@ class Reader:
             texts = cells[self._time[0]].to_list()
         for name, place in self._places.items():
             columns[name] = self._column(name, cells[place], place, refuse)
-        return Block(Table(columns, single=False), lines, texts, offsets), bad
+        return Block(Table(columns, single=False), lines.numbers, texts, offsets), bad
 
     def _column(self, name: str, cells: pl.Series, place: int, refuse: Callable[..., None]) -> Column:
         kind = self.kinds[name]
@@ -167,7 +169,7 @@ class Reader:
 
     def _decided(self, name: str, cells: pl.Series) -> Kind:
         """The kind of a column that had no value so far."""
-        numbers = most_are_numbers(cells.to_list(), self.written.decimal)
+        numbers = most_are_numbers(cells, self.written.decimal)
         if numbers is not None:
             self.kinds[name] = "number" if numbers else "text"
         return "number" if numbers is None else self.kinds[name]
@@ -194,8 +196,8 @@ class Reader:
 
     def _with_hours(self, times: Times, cells: pl.Series, refuse: Callable[..., None]) -> Times:
         """Times with the hours that another column adds to them."""
-        spans, wrong = as_spans(cells)
-        refuse(wrong | ~times.dated, self._time[1], "hours to add to a date, such as 13 or 13:00")
+        spans = as_spans(cells)
+        refuse(np.isnan(spans) | ~times.dated, self._time[1], "hours to add to a date, such as 13 or 13:00")
         return times._replace(at=times.at + spans, wall=times.wall + spans)
 
     def _a_time(self) -> str:
@@ -204,9 +206,10 @@ class Reader:
         return f"{written}; say how dates are written with --time-format, {_SKIP}"
 
 
-def _without(taken: Taken, bad: Container[int]) -> Taken:
-    good = [place for place in range(len(taken.lines)) if place not in bad]
-    return Taken([taken.lines[i] for i in good], [taken.cells[i] for i in good], taken.fault)
+def _without(lines: Lines, bad: Collection[int]) -> Lines:
+    good = np.ones(len(lines), bool)
+    good[list(bad)] = False
+    return lines.where(good)
 
 
 def _a_number(decimal: Decimal) -> str:
@@ -233,17 +236,17 @@ def _blank(column: Column) -> list[str]:
 # ---- times as text ---------------------------------------------------------------------------------------------------
 
 
-def time_texts(block: Block, written: Written) -> list[str]:
+def time_texts(block: Block, written: Written) -> Sequence[str]:
     """The time of each row as the file has it; a date that is not ISO 8601, or has its hours apart, as ISO 8601."""
     if not written.time:
         return [""] * len(block)
     if not written.dated or (len(written.time) == 1 and written.form is None and not written.days):
-        return block.cells
+        return block.times
     wall = block.table.columns[written.time[0]].clock.astype(np.int64)
     texts = []
     for time, offset in zip(wall.tolist(), block.offsets.tolist(), strict=True):
         text = str(np.datetime64(time, "us")).replace("T", " ").removesuffix(".000000")
-        text = text[:10] if written.days and time % _DAY == 0 else text
+        text = text[:10] if written.days and time % DAY == 0 else text
         zone = "" if offset != offset else str(timezone(timedelta(seconds=offset)))[3:] or "+00:00"
         texts.append(text + zone)
     return texts
@@ -266,18 +269,17 @@ def order_of(rows: FileRows, written: Written, key: str | None) -> Order:
         return Order(0, 0)
     places = [rows.index(name) for name in written.time]
     whose = None if key is None else rows.index(key)
-    last: dict[str, float] = {}
+    last = pl.DataFrame(schema={"key": pl.String, "at": pl.Float64})  # of each series
     count = back = 0
-    for taken in rows.every(_AT_ONCE):
-        cells = columns_of(taken.cells)
+    for lines in rows.every(_AT_ONCE):
+        cells = lines.columns()
         at = as_times(cells[places[0]], written.form, written.decimal).at
         if len(places) == 2:
-            at = at + as_spans(cells[places[1]])[0]
-        keys = [""] * len(at) if whose is None else cells[whose].to_list()
-        for name, time in zip(keys, at.tolist(), strict=True):
-            if time == time:
-                back += time < last.get(name, time)
-                last[name] = time
+            at = at + as_spans(cells[places[1]])
+        keys = pl.repeat("", len(at), eager=True) if whose is None else cells[whose]
+        own = last.vstack(pl.DataFrame({"key": keys, "at": at}).filter(pl.col("at").is_not_nan()))
+        back += own.select((pl.col("at") < pl.col("at").shift().over("key")).sum()).item()
+        last = own.group_by("key", maintain_order=True).last()
         count += len(at)
     return Order(count, back, len(last))
 

@@ -1,239 +1,211 @@
-"""Cells as times: ISO 8601, numbers of the day, month and year in any order, month names, clocks, offsets from UTC.
+"""Columns of cells as times: ISO 8601, numbers of day, month and year in any order, month names, clocks, offsets.
 
 Whether the day or the month comes first is decided for a whole column. A cell decides if it is a date one way and not
-the other: `13/02/2024` has its day first. `03/02/2024` is two dates, and decides nothing.
+the other: `13/02/2024` has its day first. `03/02/2024` is two dates, and decides nothing. Cells have no blanks around
+them.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from collections.abc import Callable
+from datetime import datetime
 from typing import NamedTuple
 
-from driftgp.tables.numbers import Decimal, as_number
+import numpy as np
+
+from driftgp.base.extras import needs
+from driftgp.tables.numbers import Decimal, as_numbers, floats
+
+with needs("reading tables", extra="cli"):
+    import polars as pl
 
 ORDERS = ("day-first", "month-first", "year-first")
 EPOCHS = {"seconds": 1.0, "milliseconds": 1e-3}  # since 1970, UTC
+_LATEST = 253_402_300_800.0  # seconds from 1970 to the year 10 000
+_EARLIEST = -62_135_596_800.0  # to the year 1
+DAY = 86_400_000_000  # microseconds
+_SHORTEST = 6  # characters of a date
 _EPOCH = datetime(1970, 1, 1)
 _MONTHS = re.findall(r"\w+", "january february march april may june july august september october november december")
-_NAMES = {form: number for number, name in enumerate(_MONTHS, start=1) for form in (name, name[:3], name[:4])}
+_NAMES = {form: str(number) for number, name in enumerate(_MONTHS, start=1) for form in (name, name[:3], name[:4])}
 
 _WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?"
-_NUMBERS = r"(?P<a>\d{4}|\d{1,2})(?P<mark>[-/.])(?P<b>\d{1,2})(?P=mark)(?P<c>\d{4}|\d{1,2})"
-_DAY_NAME = r"(?P<d>\d{1,2})(?P<gap>[-/ ]|\. ?)(?P<m>[a-z]{3,9})\.?[-/ ,]+(?P<y>\d{4}|\d{2})"
+_NUMBERS = r"(?P<a>\d{4}|\d{1,2})(?P<mark>[-/.])(?P<b>\d{1,2})(?P<same>[-/.])(?P<c>\d{4}|\d{1,2})"
+_DAY_NAME = r"(?P<d>\d{1,2})(?:[-/ ]|\. ?)(?P<m>[a-z]{3,9})\.?[-/ ,]+(?P<y>\d{4}|\d{2})"
 _NAME_DAY = r"(?P<m2>[a-z]{3,9})\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4})"
+_MONTH = r"(?P<y3>\d{4})[-/](?P<m3>\d{1,2})|(?P<m4>[a-z]{3,9})[- ](?P<y4>\d{4})"
 _CLOCK = r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2})(?:[:.](?P<second>\d{2})(?:[.,](?P<part>\d{1,9}))?)?)?"
 _HALF = r"(?: ?(?P<half>[ap])\.?m\.?)?"
 _OFFSET = r"(?: ?(?P<offset>z|utc|gmt|[+-]\d{2}(?::?\d{2})?))?"
-_MONTH = r"(?:(?P<y3>\d{4})[-/](?P<m3>\d{1,2})|(?P<m4>[a-z]{3,9})[- ](?P<y4>\d{4}))"
-_TIME = re.compile(rf"{_WEEKDAY}(?:{_NUMBERS}|{_DAY_NAME}|{_NAME_DAY})(?:(?:t|,? +|:){_CLOCK}{_HALF}{_OFFSET})?", re.I)
-_MONTHLY = re.compile(_MONTH, re.I)
-_HOURS = re.compile(_CLOCK + _HALF, re.I)
+_DATED = rf"{_WEEKDAY}(?:{_NUMBERS}|{_DAY_NAME}|{_NAME_DAY})(?:(?:t|,? +|:){_CLOCK}{_HALF}{_OFFSET})?"
+_TIME = rf"(?i)^(?:{_DATED}|{_MONTH})$"
+_HOURS = rf"(?i)^{_CLOCK}{_HALF}$"
 
 
-class Moment(NamedTuple):
-    """A time: its place on an axis (seconds, or the number in the column) and, for a date, the clock on the wall."""
+class Times(NamedTuple):
+    """Cells as times."""
 
-    at: float
-    clock: datetime | None
-    offset: float | None = None  # seconds ahead of UTC, where that is given
-
-
-def as_moment(cell: str, form: str | None = None, decimal: Decimal = "point") -> Moment | None:
-    """A cell as a time; None if it is not a time. Clocks without an offset from UTC are taken as they are.
-
-    `form` says how dates are written: one of ORDERS or of EPOCHS, or a format such as `%d/%m/%Y %H:%M`. Without it,
-    only a date with a single reading counts.
-
-    >>> as_moment("1970-01-02 01:00").at, as_moment("17"), as_moment("soon")
-    (90000.0, Moment(at=17.0, clock=None, offset=None), None)
-    >>> as_moment("02/01/1970"), as_moment("02/01/1970", "day-first").at, as_moment("02-Jan-1970 1:00 AM").at
-    (None, 86400.0, 90000.0)
-    """
-    cell = cell.strip()
-    clock = _by_format(cell, form) if form is not None and form not in ORDERS else None
-    if clock is None and (form is None or form in ORDERS):
-        number = as_number(cell, decimal)
-        if number is not None:
-            return None if math.isnan(number) else Moment(number, None)
-        clock = as_clock(cell, form)
-    return None if clock is None else _moment(clock)
-
-
-def _moment(clock: datetime) -> Moment:
-    wall, offset = clock.replace(tzinfo=None), clock.utcoffset()
-    seconds = (wall - _EPOCH).total_seconds()
-    return (
-        Moment(seconds, wall)
-        if offset is None
-        else Moment(seconds - offset.total_seconds(), wall, offset.total_seconds())
-    )
-
-
-def as_clock(cell: str, order: str | None = None) -> datetime | None:
-    """A cell as a date and time of day; without an order, only a date with a single reading.
-
-    A month stands for its first day.
-
-    >>> as_clock("31/01/2024 24:00"), as_clock("03/02/2024"), as_clock("Jan 31, 2024 1:05 pm")
-    (datetime.datetime(2024, 2, 1, 0, 0), None, datetime.datetime(2024, 1, 31, 13, 5))
-    >>> as_clock("2024-02"), as_clock("Feb 2024"), as_clock("2024-13")
-    (datetime.datetime(2024, 2, 1, 0, 0), datetime.datetime(2024, 2, 1, 0, 0), None)
-    """
-    cell = cell.strip()
-    if len(cell) < 6 or not any(map(str.isdigit, cell[:12])):
-        return None
-    clock = _iso(cell) or _of_month(cell)
-    if clock is not None:
-        return clock
-    if order is None:
-        found = set(readings(cell).values())
-        return found.pop() if len(found) == 1 else None
-    return _parsed(cell, order)
-
-
-def readings(cell: str) -> dict[str, datetime]:
-    """The readings of a date, by the order of its numbers.
-
-    >>> {order: str(day.date()) for order, day in readings("03/02/2024").items()}
-    {'day-first': '2024-02-03', 'month-first': '2024-03-02'}
-    """
-    parsed = {order: _parsed(cell.strip(), order) for order in ORDERS}
-    return {order: clock for order, clock in parsed.items() if clock is not None}
-
-
-class Orders:
-    """The possible orders of a column's dates; each cell may rule some out.
-
-    >>> orders = Orders()
-    >>> for line, cell in enumerate(["03/02/2024", "04/02/2024", "13/02/2024"], start=2):
-    ...     orders.see(line, cell)
-    >>> orders.possible, orders.deciding
-    (('day-first',), (4, '13/02/2024'))
-    """
-
-    def __init__(self) -> None:
-        """Begin with all orders."""
-        self.possible: tuple[str, ...] = ORDERS
-        self.deciding: tuple[int, str] | None = None  # line and cell after which one order was possible, or none
-        # line and cell after which one order was possible, if a later cell ruled it out
-        self.before: tuple[int, str] | None = None
-        self.open: dict[str, datetime] = {}  # readings of a cell with several readings
-        self.cell = ""  # that cell
+    at: np.ndarray  # N, microseconds since 1970 where they are dates, else the numbers themselves; NaN for other cells
+    wall: np.ndarray  # N, the same by the clock on the wall; NaN for numbers
+    offset: np.ndarray  # N, seconds ahead of UTC; NaN where that is not given
 
     @property
-    def matters(self) -> bool:
-        """Whether the possible orders give different dates."""
-        return len({self.open[order] for order in self.possible if order in self.open}) > 1
+    def dated(self) -> np.ndarray:
+        """Which of them are dates."""
+        return ~np.isnan(self.wall)
 
-    def see(self, line: int, cell: str) -> None:
-        """Take in a cell; one that is not a date, or is in ISO 8601, rules nothing out."""
-        found = {} if _iso(cell.strip()) else readings(cell)
-        left = tuple(order for order in self.possible if order in found) if found else self.possible
-        if len(left) < len(self.possible) and len(left) < 2:
-            self.before, self.deciding = self.deciding, (line, cell.strip())
-        self.possible = left
-        if not self.matters and len({found[order] for order in left if order in found}) > 1:
-            self.open, self.cell = found, cell.strip()
+    @property
+    def bad(self) -> np.ndarray:
+        """Which of them are not times."""
+        return np.isnan(self.at)
 
 
-def as_hours(cell: str) -> float | None:
-    """Hours of a day, 0 to 24 (an hour ending may be 24), from 13, 13:30, 13:30:00 or 1:30 PM.
+def as_times(cells: pl.Series, form: str | None, decimal: Decimal = "point") -> Times:
+    """Cells as times. Clocks without an offset from UTC are taken as they are.
 
-    >>> as_hours("13:30"), as_hours("24"), as_hours("25"), as_hours("1:30 pm"), as_hours("18.00.00")
-    (13.5, 24.0, None, 13.5, 18.0)
+    `form` says how dates are written: one of ORDERS or of EPOCHS, or a format such as `%d/%m/%Y %H:%M`. Without it,
+    only a date with a single reading counts. A number stands for itself.
+
+    >>> times = as_times(pl.Series(["1970-01-02 01:00", "02-Jan-1970 1:00 AM", "17", "02/01/1970", "soon"]), None)
+    >>> times.at.tolist(), times.dated.tolist()
+    ([90000000000.0, 90000000000.0, 17.0, nan, nan], [True, True, False, False, False])
+    >>> as_times(pl.Series(["02/01/1970"]), "day-first").at.tolist()
+    [86400000000.0]
     """
-    match = _HOURS.fullmatch(cell.strip())
-    time = None if match is None else _time(match)
-    return None if time is None else time.total_seconds() / 3600.0
+    if form in EPOCHS:
+        seconds = as_numbers(cells)[0] * EPOCHS[form]
+        wall = np.where((seconds >= _EARLIEST) & (seconds < _LATEST), np.rint(1e6 * seconds), np.nan)
+        return Times(wall, wall, np.where(np.isnan(wall), np.nan, 0.0))
+    if form is not None and form not in ORDERS:
+        return _one_by_one(cells, lambda cell: datetime.strptime(cell, form))
+    found = Dates(cells)
+    wall, offset = found.single() if form is None else found.read(form), found.offset
+    at = wall - np.where(np.isnan(offset), 0.0, 1e6 * offset)
+    left = np.isnan(wall)
+    offset[left] = np.nan
+    if left.any():
+        at[left], left[left] = as_numbers(cells.filter(pl.Series(left)), decimal)
+    if left.any():  # week dates, and dates without marks between their parts
+        others = _one_by_one(cells.filter(pl.Series(left)), datetime.fromisoformat)
+        at[left], wall[left], offset[left] = others
+    return Times(at, wall, offset)
 
 
-# ---- the parts -------------------------------------------------------------------------------------------------------
+def are_dates(cells: pl.Series) -> np.ndarray:
+    """Which cells are dates in some order, and no numbers."""
+    found = Dates(cells)
+    numbers = ~as_numbers(cells)[1] | ~as_numbers(cells, "comma")[1]
+    return ~np.isnan([found.read(order) for order in ORDERS]).all(0) & ~numbers
 
 
-def _iso(cell: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(cell)
-    except ValueError:
-        return None
+def as_spans(cells: pl.Series) -> np.ndarray:
+    """Cells as hours of a day in microseconds, from 13, 13:30, 13:30:00 or 1:30 PM up to 24; NaN for other cells.
+
+    >>> (as_spans(pl.Series(["13:30", "24", "25", "1:30 pm", "18.00.00"])) / 3.6e9).tolist()
+    [13.5, 24.0, nan, 13.5, 18.0]
+    """
+    parts = cells.str.extract_groups(_HOURS).struct.unnest()
+    return floats(parts.select(pl.when(pl.col("hour").is_not_null()).then(_time_of_day())).to_series())
 
 
-def _of_month(cell: str) -> datetime | None:
-    """The first day of a month such as 2024-02 or Feb 2024."""
-    match = _MONTHLY.fullmatch(cell)
-    if match is None:
-        return None
-    month = int(match["m3"]) if match["m3"] else _NAMES.get(match["m4"].casefold())
-    year = int(match["y3"] or match["y4"])
-    return datetime(year, month, 1) if year and month and month <= 12 else None
+class Dates:
+    """Cells that may be dates: taken apart once, and read in any order.
+
+    >>> found = Dates(pl.Series(["31/01/2024 24:00", "03/02/2024", "Jan 31, 2024 1:05 pm", "2024-02", "2024-13"]))
+    >>> for times in (found.read("day-first"), found.read("month-first"), found.single()):
+    ...     print(*times.astype("M8[us]").astype("M8[m]"))
+    2024-02-01T00:00 2024-02-03T00:00 2024-01-31T13:05 2024-02-01T00:00 NaT
+    NaT 2024-03-02T00:00 2024-01-31T13:05 2024-02-01T00:00 NaT
+    2024-02-01T00:00 NaT 2024-01-31T13:05 2024-02-01T00:00 NaT
+    """
+
+    def __init__(self, cells: pl.Series) -> None:
+        """Take the cells apart."""
+        long = cells.set(cells.str.len_chars() < _SHORTEST, None)
+        self._parts = long.str.extract_groups(_TIME).struct.unnest().with_columns(_time_of_day().alias("time"))
+        self.offset = floats(self._parts.select(_offset()).to_series())  # N, seconds ahead of UTC, NaN without
+
+    def read(self, order: str) -> np.ndarray:
+        """Times by the clock on the wall in microseconds, N; NaN where a cell is no date in this order."""
+        day = pl.coalesce(*_KNOWN, _ORDERED[order]).str.to_date("%Y-%m-%d", strict=False).dt.epoch("us")
+        wall = floats(self._parts.select(day + pl.col("time")).to_series())
+        bad = self._parts["offset"].is_not_null().to_numpy() & np.isnan(self.offset)
+        return np.where(bad | (wall < 1e6 * _EARLIEST), np.nan, wall)
+
+    def single(self) -> np.ndarray:
+        """The same where all orders in which a cell is a date agree; NaN where they differ."""
+        read = np.stack([self.read(order) for order in ORDERS])
+        low, high = np.fmin.reduce(read), np.fmax.reduce(read)
+        return np.where(low == high, low, np.nan)
 
 
-def _by_format(cell: str, form: str) -> datetime | None:
-    try:
-        if form in EPOCHS:
-            number = as_number(cell)
-            return None if number is None or math.isnan(number) else datetime.fromtimestamp(number * EPOCHS[form], UTC)
-        return datetime.strptime(cell, form)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _parsed(cell: str, order: str) -> datetime | None:
-    match = _TIME.fullmatch(cell)
-    if match is None:
-        return None
-    day = _named(match) if match["a"] is None else _numbered(match, order)
-    time = timedelta() if match["hour"] is None else _time(match)
-    if day is None or time is None:
-        return None
-    try:
-        return datetime(*day, tzinfo=_zone(match["offset"])) + time
-    except (ValueError, OverflowError):
-        return None
-
-
-def _numbered(match: re.Match[str], order: str) -> tuple[int, int, int] | None:
-    """Year, month and day of three numbers."""
-    a, b, c = match["a"], match["b"], match["c"]
-    if len(a) == 4:  # 2024/01/31 has a single reading, in any order of other dates
-        return None if len(c) == 4 else (int(a), int(b), int(c))
-    if len(c) != 4 and order == "year-first" and match["mark"] == "-":
-        return _year(a), int(b), int(c)
-    if order == "year-first" or (order == "month-first" and match["mark"] == "."):  # 31.1.2024: always day first
-        return None
-    day, month = (a, b) if order == "day-first" else (b, a)
-    return _year(c), int(month), int(day)
-
-
-def _named(match: re.Match[str]) -> tuple[int, int, int] | None:
-    name, day, year = (match[part] or match[f"{part}2"] for part in "mdy")
-    month = _NAMES.get(name.casefold())
-    return None if month is None else (_year(year), month, int(day))
-
-
-def _year(text: str) -> int:
+def _year(name: str) -> pl.Expr:
     """A year; of two digits, one from 1970 to 2069."""
-    return int(text) if len(text) == 4 else 1900 + int(text) + 100 * (int(text) < 70)
+    year = pl.col(name).cast(pl.Int64, strict=False)
+    short = 1900 + year + 100 * (year < 70).cast(pl.Int64)
+    return pl.when(pl.col(name).str.len_chars() == 4).then(year).otherwise(short)
 
 
-def _time(match: re.Match[str]) -> timedelta | None:
-    """The time of day, up to 24:00."""
-    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
-    if match["half"]:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if match["half"] in "pP" else 0)
-    part = float(f"0.{match['part'] or 0}")
-    time = timedelta(hours=hour, minutes=minute, seconds=second + part)
-    return time if minute < 60 and second < 60 and time <= timedelta(days=1) else None
+def _month(name: str) -> pl.Expr:
+    """The number of a month, from its name."""
+    return pl.col(name).str.to_lowercase().replace_strict(_NAMES, default=None, return_dtype=pl.String)
 
 
-def _zone(offset: str | None) -> timezone | None:
+def _day(year: pl.Expr | str, month: pl.Expr | str, day: pl.Expr | str) -> pl.Expr:
+    return pl.concat_str(year, month, day, separator="-")
+
+
+_A_LONG, _C_LONG = (pl.col(name).str.len_chars() == 4 for name in "ac")
+_ONE_MARK = pl.col("mark") == pl.col("same")
+_FIRST = pl.lit("1")
+_KNOWN = (  # the same in any order: 2024/01/31 has a single reading
+    pl.when(_ONE_MARK & _A_LONG & ~_C_LONG).then(_day("a", "b", "c")),
+    _day(_year("y"), _month("m"), "d"),
+    _day(_year("y2"), _month("m2"), "d2"),
+    _day(_year("y3"), "m3", _FIRST),
+    _day(_year("y4"), _month("m4"), _FIRST),
+)
+_ORDERED = {
+    "day-first": pl.when(_ONE_MARK & ~_A_LONG).then(_day(_year("c"), "b", "a")),
+    "month-first": pl.when(_ONE_MARK & ~_A_LONG & (pl.col("mark") != ".")).then(_day(_year("c"), "a", "b")),
+    "year-first": pl.when(_ONE_MARK & ~_A_LONG & ~_C_LONG & (pl.col("mark") == "-")).then(_day(_year("a"), "b", "c")),
+}
+
+
+def _time_of_day() -> pl.Expr:
+    """Microseconds since midnight, up to 24:00; 0 without a clock, null where it is none."""
+    hour, minute, second = (pl.col(name).cast(pl.Int64).fill_null(0) for name in ("hour", "minute", "second"))
+    part = pl.col("part").str.pad_end(9, "0").cast(pl.Int64).fill_null(0) // 1000
+    half = pl.col("half").str.to_lowercase()
+    hour_of_day = pl.when(half.is_null()).then(hour).otherwise(hour % 12 + 12 * (half == "p").cast(pl.Int64))
+    time = ((hour_of_day * 60 + minute) * 60 + second) * 1_000_000 + part
+    fits = (minute < 60) & (second < 60) & (time <= DAY) & (half.is_null() | hour.is_between(1, 12))
+    return pl.when(fits).then(time)
+
+
+def _offset() -> pl.Expr:
+    """Seconds ahead of UTC, null without an offset or for one of a day or more."""
+    text = pl.col("offset").str.replace(r"(?i)^(?:z|utc|gmt)$", "+00").str.replace(":", "", literal=True)
+    number = text.str.pad_end(5, "0").cast(pl.Int64, strict=False)  # ±hhmm
+    seconds = 3600 * (number.abs() // 100) + 60 * (number.abs() % 100)
+    return pl.when(seconds < 86400).then(number.sign() * seconds)
+
+
+def _one_by_one(cells: pl.Series, read: Callable[[str], datetime]) -> Times:
+    """Times by a reader of Python's, which refuses other cells; each different cell is read once."""
+    known = {cell: _moment(cell, read) for cell in cells.unique().to_list()}
+    return Times(*np.array([known[cell] for cell in cells.to_list()], np.float64).reshape(-1, 3).T)
+
+
+def _moment(cell: str, read: Callable[[str], datetime]) -> tuple[float, float, float]:
+    """A time in UTC, and by the clock on the wall, and its offset."""
+    try:
+        clock = read(cell)
+    except (ValueError, OverflowError):
+        return np.nan, np.nan, np.nan
+    offset = clock.utcoffset()
+    wall = float((clock.replace(tzinfo=None) - _EPOCH) // _EPOCH.resolution)
     if offset is None:
-        return None
-    if offset[0] not in "+-":
-        return UTC
-    digits = offset[1:].replace(":", "").ljust(4, "0")
-    ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-    return timezone(-ahead if offset[0] == "-" else ahead)
+        return wall, wall, np.nan
+    return wall - 1e6 * offset.total_seconds(), wall, offset.total_seconds()

@@ -3,50 +3,60 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from driftgp.tables.text import Item, Text
+from driftgp.tables.lines import Item, Lines, gathered
+from driftgp.tables.text import Text
+
+Object = tuple[int, str, Any]  # its line, its place in words, and what it is
 
 
-def json_items(text: Text, count: int) -> tuple[tuple[str, ...], Iterator[Item]]:
+def json_lines(text: Text, count: int) -> tuple[tuple[str, ...], Iterator[Lines]]:
     """The header, which has the keys of the first objects, and the rows; a key that is missing is a blank cell."""
-    place, lines = text.place, text.look(count)
+    place, lines = text.place, text.look(count)[:count]
     first = next((line for line in lines if line.strip()), "")
     if first.lstrip().startswith("["):
-        values = _parsed("".join(text.lines()), f"{place} cannot be read as JSON")
+        values = _parsed(b"".join(text), f"{place} cannot be read as JSON")
         if isinstance(values, ValueError):
             raise values
-        objects: Iterator[tuple[int, str, Any]] = ((i, f"object {i}", value) for i, value in enumerate(values, 1))
+        blocks: Iterable[Iterable[Object]] = ([(i, f"object {i}", value) for i, value in enumerate(values, 1)],)
         parsed = values[:count]
     else:
-        objects, parsed = _lined(text), [_parsed(line, "") for line in lines]
+        blocks, parsed = _lined(text), [_parsed(line, "") for line in lines]
     header = tuple(dict.fromkeys(chain.from_iterable(value for value in parsed if isinstance(value, dict))))
     if not header:
         found = "has no object in its first lines" if first else "is empty"
         raise ValueError(
             f'{place} {found}: expected one JSON object per line, such as {{"t": 0, "y": 1.5}}, or one list of them'
         )
-    return header, ((line, _row(f"{place}, {where}", header, value)) for line, where, value in objects)
+    return header, chain.from_iterable(gathered(_rows(place, header, block), len(header)) for block in blocks)
 
 
-def _lined(text: Text) -> Iterator[tuple[int, str, Any]]:
-    """The object of each line, with its number and its place; an error for any other line."""
+def _rows(place: str, header: tuple[str, ...], objects: Iterable[Object]) -> Iterator[Item]:
+    return ((line, _row(f"{place}, {where}", header, value)) for line, where, value in objects)
+
+
+def _lined(text: Text) -> Iterator[list[Object]]:
+    """The objects of each block of lines; an error for any other line."""
     while True:
+        first = text.line + 1
         try:
-            for line in text.lines():
-                text.line += 1
-                if line.strip():
-                    where = f"line {text.line}"
-                    yield text.line, where, _parsed(line, f"{text.place}, {where} cannot be read as a JSON object")
+            data = next(text)
+        except StopIteration:
             return
         except ValueError as error:
-            text.line = text.there
-            yield text.line, "", error
+            yield [(text.line, "", error)]
+            continue
+        lines = ((line, f"line {line}", cells) for line, cells in enumerate(data.split(b"\n"), first) if cells.strip())
+        yield [
+            (line, where, _parsed(cells, f"{text.place}, {where} cannot be read as a JSON object"))
+            for line, where, cells in lines
+        ]
 
 
-def _parsed(text: str, otherwise: str) -> Any:
+def _parsed(text: str | bytes, otherwise: str) -> Any:
     """The value of a JSON text, with numbers as they are written; an error for any other text."""
     try:
         return json.loads(text, parse_float=str, parse_int=str)

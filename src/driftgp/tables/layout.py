@@ -8,11 +8,17 @@ from __future__ import annotations
 import codecs
 import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from driftgp.tables.dates import as_clock, as_hours, readings
-from driftgp.tables.numbers import BLANK, as_number
+import numpy as np
+
+from driftgp.base.extras import needs
+from driftgp.tables.dates import are_dates, as_spans
+from driftgp.tables.numbers import BLANK, are_blank, as_numbers
+
+with needs("reading tables", extra="cli"):
+    import polars as pl
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 DELIMITER_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "pipe": "|", "space": " "}
@@ -65,13 +71,14 @@ def find_delimiter(lines: Sequence[str]) -> str:
     ';'
     """
     best, most = ",", (0.0, 0)
-    for delimiter in DELIMITERS:
-        rows = [row for row in split(lines, delimiter) if row]
+    divided = {delimiter: [row for row in split(lines, delimiter) if row] for delimiter in DELIMITERS}
+    values = _values_among(row for rows in divided.values() for row in rows)
+    for delimiter, rows in divided.items():
         width, count = Counter(map(len, rows)).most_common(1)[0] if rows else (1, 0)
         if width < 2 or (delimiter == " " and (most[1] or len(rows[0]) != width)):
             continue
         sound = [cell for row in rows if len(row) == width for cell in row]
-        sense = sum(map(_has_sense, sound)) / len(sound)
+        sense = sum(_is_blank(cell) or cell.strip() in values for cell in sound) / len(sound)
         if (score := (round(count / len(rows) * (0.1 + sense), 3), width)) > most:
             best, most = delimiter, score
     return best
@@ -93,19 +100,16 @@ def is_comment(line: str) -> bool:
     return line.lstrip("\ufeff \t").startswith("#")
 
 
-def _is_value(cell: str) -> bool:
-    """Whether a cell is a number, a time or a date."""
-    if (as_number(cell) is not None or as_number(cell, "comma") is not None) and not _is_blank(cell):
-        return True
-    return as_clock(cell) is not None or bool(readings(cell)) or (":" in cell and as_hours(cell) is not None)
+def _values_among(rows: Iterable[Sequence[str]]) -> frozenset[str]:
+    """The cells that are numbers, dates or times of day, without the blanks around them."""
+    cells = pl.Series([*{cell.strip() for row in rows for cell in row}], dtype=pl.String)
+    numbers = (~as_numbers(cells)[1] | ~as_numbers(cells, "comma")[1]) & ~are_blank(cells)
+    clocks = cells.str.contains(":", literal=True).to_numpy() & ~np.isnan(as_spans(cells))
+    return frozenset(cells.filter(pl.Series(numbers | clocks | are_dates(cells))))
 
 
 def _is_blank(cell: str) -> bool:
     return cell.strip().casefold() in BLANK
-
-
-def _has_sense(cell: str) -> bool:
-    return _is_blank(cell) or _is_value(cell)
 
 
 # ---- the header ------------------------------------------------------------------------------------------------------
@@ -115,11 +119,12 @@ def find_head(place: str, first: Sequence[tuple[int, Sequence[str]]]) -> Head:
     """Find the header among the first rows, each with its line: the fullest of the rows of words above the data."""
     if not first:
         raise ValueError(f"{place} is empty: expected a header and rows under it")
-    cells = [row for _, row in first]
-    begin, end = _words(cells)
-    words = [i for i in range(begin, end) if not any(map(_is_value, cells[i]))] or [begin]
+    cells = [[cell.strip() for cell in row] for _, row in first]
+    values = _values_among(cells)
+    begin, end = _words(cells, values)
+    words = [i for i in range(begin, end) if values.isdisjoint(cells[i])] or [begin]
     chosen = max(words, key=lambda i: (sum(not _is_blank(cell) for cell in cells[i]), -i))
-    units = chosen + 1 if chosen + 1 < end and _is_units(cells[chosen + 1], cells[end:]) else None
+    units = chosen + 1 if chosen + 1 < end and _is_units(cells[chosen + 1], cells[end:], values) else None
     names, unnamed = _names(place, *first[chosen])
     notes = []
     if chosen:
@@ -130,17 +135,17 @@ def find_head(place: str, first: Sequence[tuple[int, Sequence[str]]]) -> Head:
         names,
         first[chosen][0],
         (units or chosen) + 1,
-        tuple(cell.strip() for cell in cells[units]) if units else (),
+        tuple(cells[units]) if units else (),
         unnamed,
-        data_like=sum(map(_is_value, cells[chosen])) * 2 > len(names),
+        data_like=2 * sum(cell in values for cell in cells[chosen]) > len(names),
         notes=tuple(notes),
     )
 
 
-def _words(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+def _words(rows: Sequence[Sequence[str]], values: Set[str]) -> tuple[int, int]:
     """The rows among which the header is: rows of words, as wide as the data, followed by data."""
     width = Counter(map(len, rows)).most_common(1)[0][0]
-    data = [len(row) == width and _is_data(row) for row in rows]
+    data = [len(row) == width and _is_data(row, values) for row in rows]
     begin = 0
     while begin < len(rows):
         if data[begin]:
@@ -155,16 +160,16 @@ def _words(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     return 0, 1
 
 
-def _is_data(row: Sequence[str]) -> bool:
+def _is_data(row: Sequence[str], values: Set[str]) -> bool:
     """Whether a row has values: half of its cells or more, apart from blanks."""
     filled = [cell for cell in row if not _is_blank(cell)]
-    return bool(filled) and 2 * sum(map(_is_value, filled)) >= len(filled)
+    return bool(filled) and 2 * sum(cell in values for cell in filled) >= len(filled)
 
 
-def _is_units(row: Sequence[str], data: Sequence[Sequence[str]]) -> bool:
+def _is_units(row: Sequence[str], data: Sequence[Sequence[str]], values: Set[str]) -> bool:
     """Whether a row has words, and no value, where the rows after it have values."""
-    places = [i for i in range(len(row)) if any(len(other) == len(row) and _is_value(other[i]) for other in data[:20])]
-    return not any(_is_value(row[i]) for i in places) and any(not _is_blank(row[i]) for i in places)
+    places = [i for i in range(len(row)) if any(len(other) == len(row) and other[i] in values for other in data[:20])]
+    return not any(row[i] in values for i in places) and any(not _is_blank(row[i]) for i in places)
 
 
 def _names(place: str, line: int, cells: Sequence[str]) -> tuple[tuple[str, ...], frozenset[str]]:

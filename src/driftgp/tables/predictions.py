@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from driftgp.base.extras import needs
 from driftgp.base.files import write_atomically
-from driftgp.tables.cells import as_times
+from driftgp.tables.dates import as_times
 
 with needs("files of predictions", extra="cli"):
     import polars as pl

@@ -11,13 +11,15 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import IO, NamedTuple, TypedDict, cast
+from typing import IO, TypedDict, cast
 
 from driftgp.tables import layout
+from driftgp.tables.csv_lines import FirstRow, csv_lines, first_rows
 from driftgp.tables.layout import DELIMITERS, Head
-from driftgp.tables.text import Item, Text, csv_items, start_of
+from driftgp.tables.lines import Lines, gathered
+from driftgp.tables.text import Text, start_of
 
 _COUNTED = 1 << 28  # bytes of an archive that are unpacked to count its rows
 _START = 1 << 16  # bytes from which the encoding is found
@@ -35,21 +37,6 @@ _OTHERS = {  # first bytes of files that are not text
 Complain = Callable[[str], None]
 
 
-class Row(NamedTuple):
-    """One row: the line of the file on which it begins (of a workbook or Parquet file, its row), and its cells."""
-
-    line: int
-    cells: Sequence[str]
-
-
-class Taken(NamedTuple):
-    """Rows in the order of the file, and the error of the row after them, if any."""
-
-    lines: list[int]
-    cells: list[Sequence[str]]
-    fault: ValueError | None = None
-
-
 @dataclass
 class FileRows:
     """A header and the rows under it, in one pass.
@@ -59,14 +46,14 @@ class FileRows:
 
     place: str
     header: tuple[str, ...]
-    source: Iterator[Item]
+    source: Iterator[Lines]
     file: IO[bytes] | None = None  # closed at the end
     remarks: list[str] = field(default_factory=list)  # remarks for the user once the rows are read
     head: Head | None = None  # where the header was found
     notes: tuple[str, ...] = ()  # unusual properties of the format
     delimiter: str = ","
     again: Callable[[], FileRows] | None = None  # opens the same rows from the beginning, if possible
-    more: Callable[[], bool] | None = None  # of a live stream: whether the next row is there
+    live: bool = False  # rows are given as they come
     complain: Complain | None = None  # called with a line about each malformed row, which is then left out
     left_out: int = 0  # rows that were
 
@@ -79,44 +66,28 @@ class FileRows:
         if self.file is not None:
             self.file.close()
 
-    def __iter__(self) -> Iterator[Row]:
-        """Rows from here on, one by one."""
-        while (taken := self.take(1)).lines:
-            yield Row(taken.lines[0], tuple(taken.cells[0]))
-        if taken.fault is not None:
-            raise taken.fault
-
-    def take(self, most: int) -> Taken:
+    def take(self, most: int) -> Lines:
         """The next rows, up to a number; of a live stream, only rows that have come."""
-        some = [] if self.more is not None else list(islice(self.source, most))
-        lines, cells = zip(*some, strict=True) if some else ((), ())
-        whole = not any(issubclass(kind, ValueError) for kind in set(map(type, cells)))
-        if some and whole and set(map(len, cells)) == {len(self.header)}:
-            return Taken(list(lines), list(cells))
-        return self._taken(iter(some), most)
-
-    def _taken(self, rest: Iterator[Item], most: int) -> Taken:
-        """The same one by one, where some rows are blank, comments or malformed; `rest` comes before the source."""
-        width = len(self.header)
-        lines: list[int] = []
-        cells: list[Sequence[str]] = []
-        for line, row in chain(rest, self.source):
-            fault: ValueError | None = None
-            if isinstance(row, ValueError):
-                fault = row
-            elif len(row) == width:
-                lines.append(line)
-                cells.append(row)
-            elif row and not row[0].startswith("#"):  # otherwise it is blank, or a comment
-                fault = ValueError(f"{self.place}, line {line} has {self._ragged(len(row))}")
-            if fault is not None and self.complain is None:
-                self.source = chain(rest, self.source)
-                return Taken(lines, cells, fault)
-            if fault is not None:
-                self.pass_over(fault)
-            if len(lines) >= most or (lines and self.more is not None and not self.more()):
+        parts: list[Lines] = []
+        left = most
+        while left and not (self.live and left < most):
+            part = next(self.source, None)
+            if part is None:
                 break
-        return Taken(lines, cells)
+            if len(part) > left:
+                part, rest = part.split(left)
+                self._put_back(rest)
+            left -= len(part)
+            parts.append(part)
+            if part.fault is not None and self.complain is None:
+                break
+            if part.fault is not None:
+                self.pass_over(part.fault)
+                parts[-1] = replace(part, fault=None)
+        return Lines.joined(parts) if parts else next(gathered([], len(self.header)))
+
+    def _put_back(self, lines: Lines) -> None:
+        self.source = chain([lines], self.source)
 
     def pass_over(self, error: ValueError) -> None:
         """Leave a row out."""
@@ -124,29 +95,30 @@ class FileRows:
         if self.complain is not None:
             self.complain(f"left out: {error}")
 
-    def look(self, count: int) -> list[Row]:
+    def look(self, count: int) -> Lines:
         """The next rows, without taking them; refuses a table without rows."""
-        taken = self.take(count)
-        if not taken.lines:
-            raise taken.fault or ValueError(f"{self.place} has a header and no rows: there is nothing to predict")
-        rows: list[Item] = list(zip(taken.lines, taken.cells, strict=True))
-        self.source = chain(rows, [] if taken.fault is None else [(0, taken.fault)], self.source)
-        return list(map(Row._make, rows))
+        lines = self.take(count)
+        if not len(lines):
+            raise lines.fault or ValueError(f"{self.place} has a header and no rows: there is nothing to predict")
+        self._put_back(lines)
+        return lines
 
-    def every(self, most: int = 1 << 16) -> Iterator[Taken]:
+    def every(self, most: int = 1 << 14) -> Iterator[Lines]:
         """All rows of a file except malformed ones; no rows of a stream, which cannot be read twice."""
         if self.again is not None:
             with self.again() as others:
                 others.complain = lambda _: None  # they are refused, or left out, later
-                while (taken := others.take(most)).lines:
-                    yield taken
+                while len(lines := others.take(most)):
+                    yield lines
 
-    def _ragged(self, count: int) -> str:
+    def ragged(self, line: int, count: int) -> ValueError:
+        """The error for a row with this number of cells."""
         cells = f"{count} cells" if count != 1 else "1 cell"
         hint = ""
         if count > len(self.header) and self.delimiter == ",":
             hint = "; if commas stand in numbers too, put those into quotation marks, or export with semicolons"
-        return f"{cells}: expected {len(self.header)}, as in line {self.line}{hint}"
+        expected = f"expected {len(self.header)}, as in line {self.line}"
+        return ValueError(f"{self.place}, line {line} has {cells}: {expected}{hint}")
 
     @property
     def line(self) -> int:
@@ -187,11 +159,10 @@ class FileRows:
             return ". If there are several, say what stands between them with --delimiter"
         return ""
 
-    def fault(self, row: Row, column: int, expected: str) -> ValueError:
+    def fault(self, line: int, cell: str, column: int, expected: str) -> ValueError:
         """The error for one cell."""
-        cell = row.cells[column]
         given = f"is {cell[:60]!r}" if cell.strip() else "is blank"
-        return ValueError(f"{self.place}, line {row.line}, column {self.header[column]!r} {given}: expected {expected}")
+        return ValueError(f"{self.place}, line {line}, column {self.header[column]!r} {given}: expected {expected}")
 
 
 # ---- where rows come from --------------------------------------------------------------------------------------------
@@ -319,25 +290,27 @@ def csv_rows(
     object.
 
     >>> rows = csv_rows("here", [b"a;b\n", b"1;2,5\n", b"\n", b"3;4,5\n"])
-    >>> rows.header, list(rows), rows.notes
-    (('a', 'b'), [Row(line=2, cells=('1', '2,5')), Row(line=4, cells=('3', '4,5'))], ('semicolons between cells',))
+    >>> rows.header, rows.take(9).cells.rows(), rows.notes
+    (('a', 'b'), [('1', '2,5'), ('3', '4,5')], ('semicolons between cells',))
     """
     remarks: list[str] = []
     encoding = encoding or layout.find_encoding(start_of(stream, _START))
     text = Text(place, stream, growing=growing, remark=remarks.append, encoding=encoding)
     notes = [] if encoding.startswith("utf-8") else [f"text in {encoding}"]
-    more = (lambda: text.line < text.there) if live else None
+    count = 1 if live else _HEAD
     if json:
-        from driftgp.tables.json_lines import json_items
+        from driftgp.tables.json_lines import json_lines
 
-        header, objects = json_items(text, 1 if live else _HEAD)
-        return FileRows(place, header, objects, remarks=remarks, notes=tuple(notes), more=more)
-    first = _first_lines(text, 1 if live else _HEAD)
+        header, lines = json_lines(text, count)
+        return FileRows(place, header, lines, remarks=remarks, notes=tuple(notes), live=live)
+    first = _first_lines(text, count)
     delimiter = delimiter or layout.find_delimiter(first)
-    head, rows = _head(place, csv_items(text, delimiter), first, delimiter, 1 if live else _HEAD)
+    head = _head(text, delimiter, count if first else 0)
     if delimiter != ",":
         notes.append(f"{DELIMITERS.get(delimiter, repr(delimiter))} between cells")
-    return FileRows(place, head.names, rows, None, remarks, head, (*notes, *head.notes), delimiter, more=more)
+    rows = FileRows(place, head.names, iter(()), None, remarks, head, (*notes, *head.notes), delimiter, live=live)
+    rows.source = csv_lines(text, delimiter, len(head.names), rows.ragged)
+    return rows
 
 
 def _first_lines(text: Text, count: int) -> list[str]:
@@ -345,42 +318,39 @@ def _first_lines(text: Text, count: int) -> list[str]:
     looked = 0
     while True:
         looked += count
-        seen = text.look(looked)
+        seen = text.look(looked)[:looked]
         found = [line for line in seen if line.strip() and not layout.is_comment(line)]
         if found or len(seen) < looked:
             return found
 
 
-def _head(
-    place: str, items: Iterator[Item], first: list[str], delimiter: str, count: int
-) -> tuple[Head, Iterator[Item]]:
-    """The header, and the rows after it. If no line is a header, a comment above the data may be it."""
-    rows, comment = _first_rows(items, 1), None
-    while rows and _is_remark(rows[0][1]):
-        comment, rows = rows[0], _first_rows(items, 1)
-    if rows and first and not isinstance(rows[0][1], ValueError):
-        rows += _first_rows(items, count - 1)
-    seen = [(line, cells) for line, cells in rows if not isinstance(cells, ValueError)]
-    if rows and not seen and comment is None and isinstance(rows[0][1], ValueError):
-        raise rows[0][1]
-    if comment is not None and (not seen or len(comment[1]) == len(seen[0][1])):  # type: ignore[arg-type]
-        named = delimiter.join(comment[1]).lstrip("\ufeff# ")  # type: ignore[arg-type]
-        head = layout.find_head(place, [(comment[0], layout.split([named], delimiter)[0]), *seen])
-        if head.line == comment[0] and not head.data_like:
-            return head, chain(rows[head.after - 1 :], items)
-    head = layout.find_head(place, seen)
-    return head, chain(rows[head.after :], items)
+def _head(text: Text, delimiter: str, count: int) -> Head:
+    """Take the header. If no line is a header, a comment above the data may be it."""
+    rows = list(_first_rows(text, delimiter, count))
+    comments = list(takewhile(lambda row: _is_remark(row[2]), rows))
+    rows = rows[len(comments) :]
+    seen: list[tuple[int, Sequence[str]]] = [(n, cells) for n, _, cells in rows if not isinstance(cells, ValueError)]
+    if rows and not seen and not comments and isinstance(rows[0][2], ValueError):
+        raise rows[0][2]
+    for line, end, cells in comments[-1:]:
+        if not isinstance(cells, ValueError) and (not seen or len(cells) == len(seen[0][1])):
+            named = layout.split([delimiter.join(cells).lstrip("\ufeff# ")], delimiter)[0]
+            head = layout.find_head(text.place, [(line, named), *seen])
+            if head.line == line and not head.data_like:
+                text.skip(([end] + [row[1] for row in rows])[head.after - 1])
+                return head
+    head = layout.find_head(text.place, seen)
+    text.skip(rows[head.after - 1][1])
+    return head
 
 
-def _first_rows(items: Iterator[Item], count: int) -> list[Item]:
-    """The next rows that are not blank, up to a number or an error."""
-    rows: list[Item] = []
-    while len(rows) < count and (item := next(items, None)) is not None:
-        if isinstance(item[1], ValueError) or item[1]:
-            rows.append(item)
-        if isinstance(item[1], ValueError):
-            break
-    return rows
+def _first_rows(text: Text, delimiter: str, count: int) -> Iterator[FirstRow]:
+    """The next rows up to a number, and the comments before them."""
+    for row in first_rows(text, delimiter):
+        yield row
+        count -= not _is_remark(row[2])
+        if count < 1:
+            return
 
 
 def _is_remark(cells: Sequence[str] | ValueError) -> bool:
@@ -394,10 +364,9 @@ def _table_rows(path: Path, sheet: str | None) -> FileRows:
     from driftgp.tables.tables import WORKBOOKS, read_cells, read_table
 
     if path.suffix.lower() in WORKBOOKS:
-        place, cells = read_cells(path, sheet)
-        head = layout.find_head(place, cells[:_HEAD])
-        return FileRows(place, head.names, iter(cells[head.after :]), head=head, notes=head.notes)
+        place, lines = read_cells(path, sheet)
+        first = lines.split(_HEAD)[0]
+        head = layout.find_head(place, list(zip(first.numbers.tolist(), first.cells.rows(), strict=True)))
+        return FileRows(place, head.names, iter([lines.split(head.after)[1]]), head=head, notes=head.notes)
     table = read_table(path)
-    return FileRows(
-        table.place, table.header, zip(table.rows.tolist(), table.cells.fill_null("").iter_rows(), strict=True)
-    )
+    return FileRows(table.place, table.header, iter([Lines(table.rows, table.cells.fill_null(""))]))

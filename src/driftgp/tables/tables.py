@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftgp.base.extras import needs
+from driftgp.tables.lines import Lines
 
-with needs("reading data files", extra="cli"):
+with needs("reading tables", extra="cli"):
     import fastexcel
     import polars as pl
 
@@ -89,7 +90,7 @@ class Table:
 
     def times(self, column: str) -> NDArray[np.datetime64]:
         """A column of dates or times, to the second; in a workbook also as serial numbers of days."""
-        from driftgp.tables.cells import as_times
+        from driftgp.tables.dates import as_times
 
         found = as_times(self._filled(column, "a date"), "month-first")
         serial = ~found.dated & (found.at >= SERIAL_1970) & (found.at <= SERIAL_2100) & (self.sheet is not None)
@@ -164,7 +165,7 @@ def _as_text(table: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def read_cells(path: Path, sheet: str | None) -> tuple[str, list[tuple[int, tuple[str, ...]]]]:
+def read_cells(path: Path, sheet: str | None) -> tuple[str, Lines]:
     """A sheet of a workbook as it is: the place, and each row that is not blank as text, with its number."""
     with path.open("rb") as file:
         start = file.read(2)
@@ -180,8 +181,8 @@ def read_cells(path: Path, sheet: str | None) -> tuple[str, list[tuple[int, tupl
         raise ValueError(f"{path} has no sheet {name!r}: its sheets are {', '.join(names)}")
     with _named_errors(path):
         loaded = fastexcel.read_excel(path).load_sheet(name, header_row=None, skip_rows=0, dtypes="string")
-        rows = loaded.to_polars().fill_null("").iter_rows()
-    return f"{path}, sheet {name!r}", [(i, row) for i, row in enumerate(rows, start=1) if any(map(str.strip, row))]
+        cells = loaded.to_polars().fill_null("")
+    return f"{path}, sheet {name!r}", Lines(np.arange(1, len(cells) + 1), cells).filled()
 
 
 def sheet_names(path: Path) -> list[str]:

@@ -1,14 +1,20 @@
 """How the columns of a table are written: found once, at the first rows, and kept as long as the table is read."""
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from driftgp.tables.dates import as_clock, as_hours, as_moment, readings
+import numpy as np
+
+from driftgp.base.extras import needs
+from driftgp.tables.dates import DAY, are_dates, as_spans, as_times
 from driftgp.tables.deciding import decide_decimal, decide_order
-from driftgp.tables.numbers import BLANK, Decimal, as_number
-from driftgp.tables.rows import FileRows, Row
+from driftgp.tables.lines import Lines
+from driftgp.tables.numbers import Decimal, are_blank, as_numbers
+from driftgp.tables.rows import FileRows
+
+with needs("reading tables", extra="cli"):
+    import polars as pl
 
 Kind = Literal["number", "text", "open"]  # open: the column has had no value yet
 
@@ -51,7 +57,7 @@ class Written:
 
 def find_written(
     rows: FileRows,
-    first: Sequence[Row],
+    first: Lines,
     *,
     target: str,
     time: tuple[str, ...] | None = None,
@@ -110,22 +116,20 @@ def find_written(
     )
 
 
-def most_are_numbers(cells: Collection[str], decimal: Decimal) -> bool | None:
+def most_are_numbers(cells: pl.Series, decimal: Decimal) -> bool | None:
     """Whether most of the cells that are not blank are numbers; None where all are blank."""
-    values = Counter(cell for cell in map(str.strip, cells) if cell.casefold() not in BLANK)
-    if not values:
-        return None
-    numeric = sum(count for cell, count in values.items() if as_number(cell, decimal) is not None)
-    return 2 * numeric > values.total()
+    values, bad = as_numbers(cells, decimal)
+    numbers, others = int((~np.isnan(values)).sum()), int(bad.sum())
+    return numbers > others if numbers + others else None
 
 
 # ---- one column ------------------------------------------------------------------------------------------------------
 
 
-def _kind(rows: FileRows, first: Sequence[Row], name: str, decimal: Decimal, *, asked: bool) -> tuple[Kind, str]:
+def _kind(rows: FileRows, first: Lines, name: str, decimal: Decimal, *, asked: bool) -> tuple[Kind, str]:
     """The kind of a column, or the reason why it is not read."""
     unnamed = rows.head is not None and name in rows.head.unnamed
-    cells = [row.cells[rows.index(name)] for row in first]
+    cells = first.columns()[rows.index(name)]
     numbers = most_are_numbers(cells, decimal)
     if unnamed and not asked:
         return "open", "it has no name"
@@ -133,8 +137,8 @@ def _kind(rows: FileRows, first: Sequence[Row], name: str, decimal: Decimal, *, 
         return "open", ""
     if numbers:
         return "number", ""
-    filled = [cell.strip() for cell in cells if cell.strip().casefold() not in BLANK]
-    if 2 * sum(map(_is_date, filled)) > len(filled):
+    filled = cells.filter(pl.Series(~are_blank(cells)))
+    if 2 * are_dates(filled).sum() > len(filled):
         if asked:
             raise ValueError(
                 f"{rows.place}, column {name!r} holds dates, such as {filled[0]!r}, which are no input: name it with "
@@ -144,56 +148,50 @@ def _kind(rows: FileRows, first: Sequence[Row], name: str, decimal: Decimal, *, 
     return "text", ""
 
 
-def _check_target(rows: FileRows, first: Sequence[Row], target: str, kinds: dict[str, Kind]) -> None:
+def _check_target(rows: FileRows, first: Lines, target: str, kinds: dict[str, Kind]) -> None:
     if kinds.get(target) == "text":
         place = rows.index(target)
-        row = next(row for row in first if as_number(row.cells[place]) is None)
-        raise rows.fault(
-            row, place, "a number, as this column is the target: choose another one, or correct the column"
-        )
+        row = int(np.argmax(as_numbers(first.columns()[place])[1]))
+        expected = "a number, as this column is the target: choose another one, or correct the column"
+        raise rows.fault(int(first.numbers[row]), first.cells[row, place], place, expected)
 
 
 # ---- columns of time -------------------------------------------------------------------------------------------------
 
 
-def _time_columns(rows: FileRows, first: Sequence[Row], taken: set[str | None]) -> tuple[str, ...]:
+def _time_columns(rows: FileRows, first: Lines, taken: set[str | None]) -> tuple[str, ...]:
     """The first column of dates; with a column of clocks, if the dates have no time of day."""
+    columns = first.columns()
     free = [i for i, name in enumerate(rows.header) if name not in taken]
     for index in free:
-        cells = [row.cells[index] for row in first if row.cells[index].strip()]
-        if cells and 2 * sum(map(_is_date, cells)) > len(cells):
-            bare = not any(":" in cell for cell in cells)
-            clocks = [i for i in free if bare and i != index and _is_clock(i, first)]
+        cells = columns[index].filter(columns[index] != "")
+        if len(cells) and 2 * are_dates(cells).sum() > len(cells):
+            bare = not cells.str.contains(":", literal=True).any()
+            clocks = [i for i in free if bare and i != index and _are_clocks(columns[i])]
             return (rows.header[index], *(rows.header[i] for i in clocks[:1]))
     return ()
 
 
-def _is_date(cell: str) -> bool:
-    if as_number(cell) is not None or as_number(cell, "comma") is not None:
-        return False
-    return as_clock(cell) is not None or bool(readings(cell))
-
-
-def _is_clock(index: int, first: Sequence[Row]) -> bool:
-    """Whether a column has times of day that are not numbers: 18:00 or 18.00.00."""
-    cells = [row.cells[index].strip() for row in first]
-    return all(as_hours(cell) is not None and as_number(cell) is None for cell in cells)
+def _are_clocks(cells: pl.Series) -> bool:
+    """Whether cells are times of day that are not numbers: 18:00 or 18.00.00."""
+    return not np.isnan(as_spans(cells)).any() and bool(as_numbers(cells)[1].all())
 
 
 def _times(
-    rows: FileRows, first: Sequence[Row], time: tuple[str, ...], form: str | None, decimal: Decimal
+    rows: FileRows, first: Lines, time: tuple[str, ...], form: str | None, decimal: Decimal
 ) -> tuple[bool, bool, bool]:
     """Whether times are dates, whether they have an offset from UTC, and whether they are days without an hour."""
     if not time:
         return False, False, False
-    cells = [row.cells[rows.index(time[0])] for row in first]
-    moments = [moment for moment in (as_moment(cell, form, decimal) for cell in cells) if moment is not None]
-    if not moments or moments[0].clock is None:
+    cells = first.columns()[rows.index(time[0])]
+    times = as_times(cells, form, decimal)
+    known = np.flatnonzero(~times.bad)
+    if not len(known) or not times.dated[known[0]]:
         return False, False, False
-    clocks = [moment.clock for moment in moments if moment.clock is not None]
-    midnight = all(clock.hour == clock.minute == clock.second == clock.microsecond == 0 for clock in clocks)
-    several = len(set(clocks)) > 1 or not any(":" in cell for cell in cells)
-    return True, moments[0].offset is not None, midnight and several and len(time) == 1
+    wall = times.wall[times.dated]
+    several = len(np.unique(wall)) > 1 or not cells.str.contains(":", literal=True).any()
+    days = not (wall % DAY).any() and several and len(time) == 1
+    return True, not np.isnan(times.offset[known[0]]), days
 
 
 def _text(value: Any) -> str:
