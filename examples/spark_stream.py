@@ -12,7 +12,6 @@ prediction is lost or made twice.
 import argparse
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +75,7 @@ def make_job(folder: Path) -> Job:
         fleet = job.fleet()
         fleet.warm(pd.read_parquet(min((folder / "incoming").glob("*.parquet"))).head(100))
         fleet.save(path)
-    return replace(job, start=path.read_bytes())
+    return job.changed(start=path.read_bytes())
 
 
 def start_query(spark: SparkSession, folder: Path, *, once: bool) -> StreamingQuery:

@@ -72,9 +72,9 @@ class Job:
         own = () if self.settings.base is None else (str(self.settings.base),)
         return tuple(dict.fromkeys((*own, *(self.settings.features or ()), *self.settings.known)))
 
-    def on(self, inputs: Sequence[str], zone: str | None) -> "Job":
-        """The same job on a DataFrame with these inputs, and times in this zone."""
-        return Job(self.model, **self._arguments | {"inputs": tuple(inputs), "zone": zone})
+    def changed(self, **given: Any) -> "Job":
+        """The same job with some arguments `given` anew, such as its `start`."""
+        return Job(self.model, **self._arguments | given)
 
     def fleet(self) -> Fleet:
         """A fleet without keys, ready to admit those of a bucket."""

@@ -47,7 +47,7 @@ def checked(frame: DataFrame, job: Job) -> Job:
         zone = ""
     elif isinstance(kind, types.TimestampType):
         zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
-    return job.on((*asked, *(late if job.settings.others == "late" else ())), zone)
+    return job.changed(inputs=(*asked, *(late if job.settings.others == "late" else ())), zone=zone)
 
 
 _STAMPS = (types.TimestampType, types.TimestampNTZType)
