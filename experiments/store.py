@@ -18,7 +18,7 @@ import polars as pl
 from driftgp.base import files
 from driftgp.engine import engine
 from driftgp.models.model import Model
-from driftgp.stream.settings_json import described
+from driftgp.stream.model_json import described
 from experiments import environment
 from experiments.tasks import Task
 

@@ -15,7 +15,7 @@ from driftgp.base import sealed
 from driftgp.base.files import loaded, write_atomically
 from driftgp.models.model import Model, State
 from driftgp.stream import store
-from driftgp.stream.settings_json import model_of
+from driftgp.stream.model_json import model_of
 from driftgp.stream.stacks import words_of
 
 KIND = "checkpoint"

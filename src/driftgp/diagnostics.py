@@ -1,6 +1,6 @@
 """What a model's state holds, in plain numbers, and what a report of a problem should say.
 
-`describe` walks through the wrappers to what they hold, and of a bank to each of its members. See `Monitor` for what
+`contents` walks through the wrappers to what they hold, and of a bank to each of its members. See `Monitor` for what
 happens while the stream runs.
 """
 
@@ -21,18 +21,18 @@ from driftgp.gp.bound import NoFactor
 from driftgp.gp.inducing import unexplained
 from driftgp.models.model import Model, State
 from driftgp.models.monitor import Monitor, MonitorState
-from driftgp.stream.settings_json import described
+from driftgp.stream.model_json import described
 from driftgp.wrappers import Bank, Watched
 from driftgp.wrappers.holding import Holding
 
-__all__ = ["Monitor", "MonitorState", "Trace", "describe", "importance", "show_versions", "trace"]
+__all__ = ["Monitor", "MonitorState", "Trace", "contents", "importance", "show_versions", "trace"]
 
 # Counters that models and wrappers keep, by the name of the field.
 COUNTERS = ("samples", "skipped", "repaired", "renewals", "filled", "limited", "guarded")
 _OURS = re.compile(r"extra == .(dev|docs|test|all)\b")  # what only the developers of driftgp need, or is named already
 
 
-def describe(model: Model, state: State) -> dict[str, Any]:
+def contents(model: Model, state: State) -> dict[str, Any]:
     """The contents of a state: numbers and lists of numbers by name, ready for JSON.
 
     The report on a bank has the `weights` of its members and, in `members`, a report on each of them.
@@ -44,7 +44,7 @@ def describe(model: Model, state: State) -> dict[str, Any]:
     >>> from driftgp import AGP
     >>> model = AGP(inducing=3, window=8, forgetting=0.5)
     >>> state = model.init(np.zeros((0, 1)), np.zeros(0))
-    >>> report = describe(model, model.update(state, [0.0], 1.0))
+    >>> report = contents(model, model.update(state, [0.0], 1.0))
     >>> report["effective_samples"], report["inducing_in_use"], report["half_life"]
     (1.0, 1, 1.0)
     """

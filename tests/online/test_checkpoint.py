@@ -23,7 +23,7 @@ from driftgp.kernels.check import Numerical
 from driftgp.members import LastKMean, Persistence
 from driftgp.models.model import Layout, Model, State
 from driftgp.models.monitor import Monitor
-from driftgp.stream.settings_json import Unlisted, described, first_difference, plain, rebuilt
+from driftgp.stream.model_json import Unlisted, described, first_difference, plain, rebuilt
 from driftgp.wrappers import Bank, Calibrated, Gaps, Standardize, Watched, Within
 
 RNG = np.random.default_rng(11)

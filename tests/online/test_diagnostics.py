@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftgp import AGP, FastAGP, Online, recommended
-from driftgp.diagnostics import Monitor, MonitorState, describe, importance
+from driftgp.diagnostics import Monitor, MonitorState, contents, importance
 from driftgp.gp import bound
 from driftgp.kernels import SE
 from driftgp.members import Lagged, LastKMean
@@ -107,7 +107,7 @@ def nested():
 
 def test_a_report_reaches_through_all_the_wrappers(nested):
     model, state = nested
-    report = describe(model, state)
+    report = contents(model, state)
     agp = state.inner.inner.inner.inner
     assert report["model"] == "Watched of Standardize of Within of Gaps of AGP"
     assert report["samples"] == 27
@@ -127,7 +127,7 @@ def test_a_report_reaches_through_all_the_wrappers(nested):
 
 
 def test_a_report_is_json(nested):
-    report = describe(*nested)
+    report = contents(*nested)
     assert json.loads(json.dumps(report, allow_nan=False)) == report
 
 
@@ -140,14 +140,14 @@ def test_the_bound_is_that_of_the_window(nested):
     s = bound.statistics(kernel(U, memory.X), kernel(memory.X), inner.w, memory.y)
     assert inner.points == 4
     np.testing.assert_allclose(
-        describe(model, state)["bound_per_sample"], bound.bound(Kuu, s, inner.noise) / s.n, rtol=1e-9
+        contents(model, state)["bound_per_sample"], bound.bound(Kuu, s, inner.noise) / s.n, rtol=1e-9
     )
 
 
 def test_of_a_bank_every_member_is_reported_with_its_weight():
     model: Any = recommended(X[:10], Y[:10])
     state = model.update(model.init(X[:10], Y[:10]), X[10:], Y[10:])
-    report = describe(model, state)
+    report = contents(model, state)
     assert report["model"] == "Guarded of Calibrated of Standardize of Gaps of Within of Bank"
     assert "forgetting" not in report  # that of the units is nobody's memory
     np.testing.assert_allclose(sum(report["weights"]), 1.0)
@@ -163,14 +163,14 @@ def test_of_a_bank_every_member_is_reported_with_its_weight():
 
 def test_members_of_all_kinds_are_reported():
     model = Bank([FastAGP(inducing=2, window=3), LastKMean(k=2, forgetting=0.5)])
-    report = describe(model, model.init(X, Y))
+    report = contents(model, model.init(X, Y))
     assert [member["model"] for member in report["members"]] == ["AGP", "LastKMean"]
     assert report["members"][1]["half_life"] == 1.0
 
 
 def test_a_model_that_forgets_nothing_has_no_time_constant():
     model = FastAGP(inducing=2, window=3, forgetting=1.0)
-    report = describe(model, model.init(X[:0], Y[:0]))
+    report = contents(model, model.init(X[:0], Y[:0]))
     assert report["time_constant"] is None
     assert report["half_life"] is None
     assert "bound_per_sample" not in report
@@ -178,7 +178,7 @@ def test_a_model_that_forgets_nothing_has_no_time_constant():
 
 def test_a_model_without_a_window_reports_what_it_has():
     model = FastAGP(inducing=2, window=None, forgetting=0.9, warmup_iterations=0)
-    report = describe(model, model.init(X, Y))
+    report = contents(model, model.init(X, Y))
     assert "window" not in report
     np.testing.assert_allclose(report["effective_samples"], (1 - 0.9**30) / 0.1)
     assert np.isfinite(report["bound_per_sample"])
@@ -188,7 +188,7 @@ def test_numbers_beyond_all_bounds_are_still_json():
     model = AGP(inducing=2, window=3)
     state = model.init(X[:3], Y[:3])
     state.record["Phi"], state.record["noise"] = np.inf, np.nan
-    report = describe(model, state)
+    report = contents(model, state)
     assert report["bound_per_sample"] is None
     assert report["noise"] == [None]
     json.dumps(report, allow_nan=False)

@@ -11,7 +11,7 @@ from driftgp import AGP
 from driftgp.contract.protocol import Units
 from driftgp.members import LastKMean
 from driftgp.predictions import Gaussian, Mixture, Restricted, Root, Rooted, restricted
-from driftgp.stream.settings_json import plain, rebuilt
+from driftgp.stream.model_json import plain, rebuilt
 from driftgp.wrappers import Bounded, Calibrated, Standardize
 
 NONE = np.inf

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from driftgp.base import sealed
 from driftgp.base.files import loaded, write_atomically
-from driftgp.stream.settings_json import described, kernel_of
+from driftgp.stream.model_json import described, kernel_of
 
 KIND = "estimator"
 T = TypeVar("T")

@@ -197,9 +197,9 @@ def _alarms(page: Page, saved: Saved, key: Any, count: int) -> None:
 
 def _learned(page: Page, state: State, names: list[str]) -> None:
     from driftgp import engine
-    from driftgp.diagnostics import describe, importance
+    from driftgp.diagnostics import contents, importance
 
-    about, learned = describe(state.model, state), _named(state.model.summary(state), names)
+    about, learned = contents(state.model, state), _named(state.model.summary(state), names)
     members = [before | now for before, now in zip(about.pop("members", []), learned.pop("members", []), strict=True)]
     for counts in {"filled", "limited"} & set(about):
         about[counts] = {name: count for name, count in zip(names, about[counts], strict=True) if count}

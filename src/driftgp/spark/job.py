@@ -12,8 +12,8 @@ from pyspark import cloudpickle
 from driftgp.base import checks
 from driftgp.fleet import Fleet
 from driftgp.models.model import Model
+from driftgp.stream.model_json import first_difference, plain
 from driftgp.stream.settings import GivenSettings, Settings, settings
-from driftgp.stream.settings_json import first_difference, plain
 
 BUCKETS = 64
 

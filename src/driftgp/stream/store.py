@@ -17,11 +17,11 @@ from driftgp.models import admission
 from driftgp.models.model import Model, State
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.keys import SeriesKey
+from driftgp.stream.model_json import model_of, plain
 from driftgp.stream.plan import Plan
 from driftgp.stream.runtime import Streams
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Settings, settings
-from driftgp.stream.settings_json import model_of, plain
 from driftgp.stream.stacks import Stack, words_of
 
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
