@@ -140,8 +140,8 @@ class AGP(Windowed):
         """Refuse counts out of range, weights that are negative and hyperparameters that are not positive."""
         if not 0 <= state.points <= self.inducing:
             raise ValueError(f"points must lie in [0, {self.inducing}]; got {state.points}")
-        if not np.all(np.isfinite(state.w) & (state.w >= 0.0)):
-            raise ValueError("w must hold finite weights, none negative")
+        if not np.all((state.w >= 0.0) & (state.w <= 1.0)):
+            raise ValueError("w must hold weights in [0, 1]")
         for name, values in (("theta", state.theta), ("noise", state.noise)):
             if not np.all(np.isfinite(values) & (values > 0.0)):
                 raise ValueError(f"{name} must be finite and positive; got {values}")

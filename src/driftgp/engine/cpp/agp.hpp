@@ -132,10 +132,10 @@ class AGP final : public Node {
         for (int64_t counter : {*view.samples, *view.adam_steps, *view.skipped, *view.repaired})
             if (counter < 0 || counter >= MOST) refuse("counters of a state must lie between 0 and 2^62");
         bool weights = true, positive = true;
-        for (int t = 0; t < T; t++) weights &= view.w[t] >= 0.0 && view.w[t] < INFINITY;
+        for (int t = 0; t < T; t++) weights &= view.w[t] >= 0.0 && view.w[t] <= 1.0;
         for (int i = 0; i < rules.formula.parameters; i++) positive &= view.theta[i] > 0.0 && view.theta[i] < INFINITY;
         for (int p = 0; p < P; p++) positive &= view.noise[p] > 0.0 && view.noise[p] < INFINITY;
-        if (!weights) refuse("w of a state must hold finite weights, none negative");
+        if (!weights) refuse("w of a state must hold weights in [0, 1]");
         if (!positive) refuse("theta and noise of a state must be finite and positive");
     }
 
