@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from driftgp.base import checks
 from driftgp.gp.agp import AGP
 from driftgp.kernels import SE, Kernel, Linear
 from driftgp.members import Anchored, Lagged, Persistence
@@ -123,8 +124,7 @@ def recommended(
 
 def _bounds(X: np.ndarray, y: np.ndarray, support: Support, lags: Sequence[int]) -> dict[str, Any] | None:
     """Settings of `Bounded` for a stream that begins so; None where targets have no bounds."""
-    if (isinstance(support, str) and support not in ("auto", "real", "positive")) or len(support) < 2:
-        raise ValueError(f'support must be "auto", "real", "positive" or a pair (low, high); got {support!r}')
+    support = check_support(support)
     if support == "real" or (support == "auto" and len(y) == 0):
         return None
     spread = np.nanstd(y, axis=0) if len(y) else np.ones(y.shape[1:])
@@ -182,6 +182,25 @@ def check_effort(effort: str) -> None:
     """Refuse an effort other than low, medium and high."""
     if effort not in get_args(Effort):
         raise ValueError(f'effort must be "low", "medium" or "high"; got {effort!r}')
+
+
+def check_support(support: Any) -> Support:
+    """Return the range of targets with its bounds as floats, or refuse it.
+
+    >>> check_support([0, None])
+    (0.0, None)
+    """
+    if isinstance(support, str) and support in ("auto", "real", "positive"):
+        return support  # type: ignore[return-value]
+    if not isinstance(support, (tuple, list)) or len(support) != 2:
+        given = checks.shown(support)
+        raise ValueError(f'support must be "auto", "real", "positive" or a pair (low, high); got {given}')
+    low, high = (
+        None if bound is None else checks.between("a bound in support", bound, -np.inf, np.inf) for bound in support
+    )
+    if low is not None and high is not None and not low < high:
+        raise ValueError(f"support must have its low bound below the high one; got {support!r}")
+    return low, high
 
 
 def _agps(inputs: int, window: int, inducing: int, effort: Effort, rows: int) -> list[Model]:

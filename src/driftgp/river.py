@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftgp.adapters import Configured
-from driftgp.base import frames
+from driftgp.base import checks, frames
 from driftgp.base.extras import needs
 from driftgp.base.frames import Column, Table
 from driftgp.forecasting import Forecaster
@@ -188,9 +188,10 @@ class FanForecaster(time_series.base.Forecaster):
 
     def learn_one(self, y: float, x: Mapping[Hashable, Any] | None = None) -> None:  # noqa: ARG002
         """Take in the next value y, NaN for one that is missing; features x are passed over."""
+        y = checks.number("y", y)
         self._forecaster.update(y)
         if y == y:
-            self._last = float(y)
+            self._last = y
 
     def forecast(self, horizon: int, xs: list[dict[Hashable, Any]] | None = None) -> list[float]:  # noqa: ARG002
         """Means of the next `horizon` steps; the last value until there are more rows than steps.

@@ -1,11 +1,14 @@
 """driftgp's model as a scikit-learn regressor."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from driftgp.adapters import Configured
+from driftgp.base import checks
 from driftgp.base.extras import needs
 from driftgp.online import Online
 
@@ -110,14 +113,15 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
         if y is None:
             validate_data(self, X, y, reset=reset, skip_check_array=True)  # declares that targets are required
         rows = self._rows(X, reset=reset)
-        y = check_array(
-            y,
-            ensure_2d=False,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan" if gaps else True,
-            input_name="y",
-            estimator=self,
-        )
+        with _of_floats():
+            y = check_array(
+                _unmasked("y", y),
+                ensure_2d=False,
+                dtype=np.float64,
+                ensure_all_finite="allow-nan" if gaps else True,
+                input_name="y",
+                estimator=self,
+            )
         check_consistent_length(X, y)
         return rows, y
 
@@ -126,4 +130,19 @@ class AGPRegressor(Configured, MultiOutputMixin, RegressorMixin, BaseEstimator):
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+        with _of_floats():
+            return validate_data(self, _unmasked("X", X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+
+
+def _unmasked(name: str, value: Any) -> Any:
+    """An array whose masked numbers are NaN; scikit-learn would take what is behind the mask."""
+    return checks.real(name, value) if isinstance(value, np.ma.MaskedArray) else value
+
+
+@contextmanager
+def _of_floats() -> Iterator[None]:
+    """Have whole numbers beyond all floats refused as other values are."""
+    try:
+        yield
+    except OverflowError as error:
+        raise ValueError(f"X and y must hold numbers of at most 1.8e308 in size: {error}") from error

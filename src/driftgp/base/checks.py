@@ -6,12 +6,16 @@ from typing import Any
 import numpy as np
 
 _FLOAT = np.dtype(np.float64)  # in the byte order of this machine
+_LONGEST_TEXT = 200  # characters of a value in a sentence
+_LONG = 10**60  # a whole number from here on is told by the count of its digits
 
 
 def real(name: str, value: Any) -> np.ndarray:
     """Return the value as an array of float64, in this machine's byte order."""
     if type(value) is np.ndarray and value.dtype == _FLOAT:
         return value
+    if isinstance(value, np.ma.MaskedArray):  # what is masked was not observed
+        return _numbers(name, np.ma.filled(value.astype(object), np.nan))
     try:
         array = np.asarray(value)
     except ValueError as error:  # a ragged nest of lists
@@ -30,8 +34,36 @@ def _numbers(name: str, array: np.ndarray) -> np.ndarray:
         raise ValueError(f"{name} must hold real numbers; got dtype object with {wrong[0]!r} in it")
     try:
         return array.astype(_FLOAT)
+    except OverflowError:
+        return np.array([number(name, entry) for entry in array.flat]).reshape(array.shape)  # refuses what is too large
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold real numbers; got dtype object ({error})") from error
+
+
+def number(name: str, value: Any) -> float:
+    """Return a number of any kind as a float.
+
+    >>> number("y", 10**400)
+    Traceback (most recent call last):
+    ValueError: y must hold numbers of at most 1.8e308 in size; got a whole number of 401 digits
+    """
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ValueError(f"{name} must hold numbers of at most 1.8e308 in size; got {shown(value)}") from error
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold real numbers; got {shown(value)}") from error
+
+
+def shown(value: Any) -> str:
+    """A value for a sentence: as Python writes it, unless that is very long."""
+    if isinstance(value, int) and abs(value) >= _LONG:
+        return f"a whole number of {int(math.log10(abs(value))) + 1} digits"
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        return f"a {type(value).__name__} of thousands of digits"
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
 def surely_finite(array: np.ndarray) -> bool:
@@ -91,9 +123,9 @@ def elapsed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
 def whole(name: str, value: Any, at_least: int, at_most: float = math.inf) -> int:
     """Return a whole number that is large enough, and not too large."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}; got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {at_least}; got {shown(value)}")
     if value > at_most:
-        raise ValueError(f"{name} must be at most {at_most}; got {value!r}")
+        raise ValueError(f"{name} must be at most {at_most}; got {shown(value)}")
     return int(value)
 
 

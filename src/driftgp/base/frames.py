@@ -5,9 +5,9 @@ Frames are read with narwhals, of the extra ``driftgp[frames]``. Dicts and array
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ import numpy as np
 from driftgp.base import checks
 from driftgp.base.extras import needs
 
+_FINER = ("ns", "ps", "fs", "as")  # units of NumPy shorter than a microsecond
+_EXACT = 2.0**53  # floats below are whole numbers without a gap between them
 Kind = Literal["numbers", "text", "times", "spans", "other"]
 
 
@@ -30,6 +32,7 @@ class Column:
     wall: Any = None  # of times with a zone: the same by the clock on the wall
     zone: str | None = None  # its name, or its offset from UTC
     unit: str | None = None  # of times in a frame: "ns", "us", "ms", "s", or "date"
+    exact: list[Any] | None = None  # whole numbers that floats would round, as they came
 
     def __len__(self) -> int:
         return len(self.values)
@@ -37,7 +40,17 @@ class Column:
     def rows(self, some: np.ndarray) -> "Column":
         """The same for some of the rows, by their numbers."""
         values = [self.values[i] for i in some.tolist()] if isinstance(self.values, list) else self.values[some]
-        return replace(self, values=values, wall=None if self.wall is None else self.wall[some])
+        exact = None if self.exact is None else [self.exact[i] for i in some.tolist()]
+        return replace(self, values=values, wall=None if self.wall is None else self.wall[some], exact=exact)
+
+    @property
+    def keys(self) -> list[Any]:
+        """The values as keys: whole numbers with all their digits, and others as they are."""
+        if self.exact is not None:
+            return self.exact
+        if self.kind == "numbers":
+            return [int(value) if value.is_integer() else value for value in self.values.tolist()]
+        return list(self.values)
 
     @property
     def clock(self) -> np.ndarray:
@@ -55,6 +68,8 @@ class Column:
 
     def shown(self, value: Any) -> Any:
         """A value as people write it."""
+        if value != value:
+            return None
         if self.kind == "spans":
             return str(timedelta(microseconds=value))
         if self.kind == "times":
@@ -123,6 +138,8 @@ def targets(y: Any) -> Any:
     if found is not None:
         columns = [numbers(column, "y") for column in found.columns.values()]
         return np.column_stack(columns)
+    if hasattr(y, "to_series") and hasattr(y, "to_numpy"):  # an index of pandas
+        y = y.to_series()
     if hasattr(y, "to_numpy") and hasattr(y, "name"):
         return numbers(
             _series("y" if y.name is None else str(y.name), _narwhals().from_native(y, series_only=True)), "y"
@@ -240,7 +257,21 @@ def _missing(value: Any) -> bool:
 
 
 def _of_numbers(name: str, values: Sequence[Any]) -> Column:
-    return Column(name, "numbers", np.array([np.nan if _missing(value) else float(value) for value in values]))
+    whose = f"column {name!r}"
+    floats = np.array([np.nan if _missing(value) else checks.number(whose, value) for value in values])
+    return Column(name, "numbers", floats, exact=_exact(values) if _rounded(floats) else None)
+
+
+def _rounded(floats: np.ndarray) -> bool:
+    """Whether some of these numbers are so large that whole numbers may have been rounded."""
+    return bool(np.any(np.abs(floats) >= _EXACT))
+
+
+def _exact(values: Sequence[Any]) -> list[Any]:
+    """Whole numbers with all their digits, NaN where they are missing; other numbers as floats."""
+    return [
+        np.nan if _missing(value) else int(value) if isinstance(value, Integral) else float(value) for value in values
+    ]
 
 
 def _of_text(name: str, values: Sequence[Any]) -> Column:
@@ -267,9 +298,11 @@ def _moment(value: Any) -> float:
     """Microseconds since 1970; a time without a zone is taken as it is."""
     if _missing(value) or (isinstance(value, np.datetime64) and np.isnat(value)):
         return np.nan
-    if _zoned(value):
-        value = value.astimezone(UTC).replace(tzinfo=None)
-    return float(np.datetime64(value, "us").astype(np.int64))
+    if isinstance(value, np.datetime64):
+        return float(_microseconds(np.array([value]))[0])
+    offset = value.utcoffset() // timedelta(microseconds=1) if _zoned(value) else 0  # beyond year 9999 too
+    wall = value.replace(tzinfo=None) if _zoned(value) else value
+    return float(int(np.datetime64(wall, "us").astype(np.int64)) - offset)
 
 
 def _of_spans(name: str, values: Sequence[Any]) -> Column:
@@ -306,8 +339,9 @@ def _frame(x: Any) -> Table | None:
             f"collect it first"
         ) from error
     names = list(frame.columns)
-    if not any(isinstance(name, str) for name in names) and hasattr(x, "iloc"):
-        return None if len(set(map(str, x.dtypes))) <= 1 else _frame(x.rename(columns=str))
+    if hasattr(x, "iloc") and not all(isinstance(name, str) for name in names):
+        plain = not any(isinstance(name, str) for name in names) and len(set(map(str, x.dtypes))) <= 1
+        return None if plain else _frame(x.set_axis([str(name) for name in names], axis=1))
     index = nw.maybe_get_index(frame)
     timed = None
     if index is not None and (getattr(index.dtype, "kind", "") == "M" or hasattr(index, "to_timestamp")):
@@ -320,7 +354,9 @@ def _series(name: str, series: Any) -> Column:
     """One column of a frame."""
     nw, dtype = _narwhals(), series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return Column(name, "numbers", np.asarray(series.cast(nw.Float64).to_numpy(), np.float64))
+        floats = np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
+        exact = _exact(series.to_list()) if dtype.is_integer() and _rounded(floats) else None
+        return Column(name, "numbers", floats, exact=exact)
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         declared = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else ()
         return Column(name, "text", _of_text(name, series.to_list()).values, declared)
@@ -340,13 +376,21 @@ def _series(name: str, series: Any) -> Column:
 
 def _microseconds(values: np.ndarray) -> np.ndarray:
     """Times or differences of NumPy as numbers; NaT is NaN."""
-    return np.where(np.isnat(values), np.nan, values.astype(f"{values.dtype.kind}8[us]").astype(np.int64))
+    made = values.astype(f"{values.dtype.kind}8[us]")
+    if np.datetime_data(values.dtype)[0] not in _FINER:
+        wrapped = ~np.isnat(values) & (made.astype(values.dtype) != values)
+        if wrapped.any():
+            raise ValueError(
+                f"times must lie within 290 000 years of 1970, and spans must be shorter than that; got "
+                f"{values[wrapped].flat[0]!r}"
+            )
+    return np.where(np.isnat(values), np.nan, made.astype(np.int64))
 
 
 def numbers(column: Column, argument: str) -> np.ndarray:
     """The values of a column of numbers; anything else is refused."""
     if column.kind != "numbers":
-        shown = next((value for value in column.values if value is not None), None)
+        shown = next((column.shown(value) for value in column.values if value is not None and value == value), None)
         raise ValueError(
             f"{argument} must hold real numbers; column {column.name!r} holds {column.kind}: {shown!r}. Convert it "
             f"first; for decimal commas, read the file with pandas.read_csv(…, decimal=',')"

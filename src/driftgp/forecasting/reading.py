@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftgp.base import frames
+from driftgp.base import checks, frames
 from driftgp.base.frames import Column, Table
 from driftgp.forecasting.asked import NIXTLA, Asked
 from driftgp.stream import keys as naming
@@ -277,35 +277,29 @@ def _odd(y: np.ndarray) -> str:
 def _values(y: Any) -> np.ndarray:
     if hasattr(y, "to_numpy"):
         y = frames.targets(y)
-    from driftgp.base import checks
-
     return _finite("y", np.atleast_1d(checks.real("y", y)))
 
 
 def keys_of(column: Column) -> list[Key]:
     """The keys in a column: text, or whole numbers."""
-    values = column.values
-    if column.kind == "numbers":
-        numbers = np.asarray(values, np.float64)
-        if not np.all(numbers == np.round(numbers)):
-            odd = numbers[numbers != np.round(numbers)][0]
-            raise ValueError(f"key {column.name!r} must be text or whole numbers; got {odd}")
-        values = numbers.astype(np.int64)
-    elif column.kind != "text":
+    if column.kind not in ("numbers", "text"):
         raise ValueError(f"key {column.name!r} must be text or whole numbers; it holds {column.kind}")
-    return naming.checked(values)
+    odd = [key for key in column.keys if isinstance(key, float)]
+    if odd:
+        raise ValueError(f"key {column.name!r} must be text or whole numbers; got {odd[0]}")
+    return naming.checked(column.keys)
 
 
 def _column_of_times(values: Any) -> Column:
     column = frames.times("times", values)
     if column is not None:
         return column
-    numbers = np.atleast_1d(np.asarray(values))
+    numbers = np.atleast_1d(np.asanyarray(values))
     if numbers.dtype.kind == "O":
         column = frames.times("times", list(numbers))
         if column is not None:
             return column
-    return Column("times", "numbers", numbers.astype(np.float64))
+    return Column("times", "numbers", checks.real("times", numbers))
 
 
 def _beside(settings: Asked, beside: Mapping[str, Any], rows: int, times: Column | None) -> Table:

@@ -18,6 +18,7 @@ _FARTHEST = 1000.0  # typical steps that a row may be later than the one before
 _PAUSES = 10.0  # or this many times the longest pause so far
 _FIRST = 10  # steps after which the typical step is known well enough to doubt a time
 _LATE = 10  # successive rows, in order and all much too late, after which the latest time counts as wrong
+_LARGEST = 1e100  # time, in whatever units: differences and their sums stay finite
 _ON_GRID, _NEAR = 0.9, 0.01  # share of the steps that are whole multiples of the typical one, and how nearly
 
 
@@ -117,9 +118,12 @@ class Clock(NamedTuple):
                 f"pandas.to_datetime"
             )
         now = np.asarray(times.values, np.float64)
-        missing = ~np.isfinite(now)
+        missing, far = np.isnan(now), np.abs(now) > _LARGEST
         if missing.any():
             raise ValueError(f"time must not be missing; {times.name} has none in row {int(missing.argmax())}")
+        if far.any():
+            row = int(far.argmax())
+            raise ValueError(f"time must lie within ±{_LARGEST:g}; {times.name} has {now[row]:g} in row {row}")
         if self.dated is not None and len(now) and self.dated != (times.kind == "times"):
             kind = "dates" if self.dated else "numbers"
             raise ValueError(f"time must hold {kind}, as in the rows before; got {times.kind} in {times.name}")

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from driftgp.base import checks
 from driftgp.base.frames import Column
 
 Key = str | int
 SeriesKey = Key | None  # None: the one series of an `Online`
+_LARGEST = 10**100
 
 
 def checked(keys: Iterable[Any], rows: int | None = None) -> list[Key]:
@@ -18,14 +20,20 @@ def checked(keys: Iterable[Any], rows: int | None = None) -> list[Key]:
     ['a', 'b', 'a']
     """
     if isinstance(keys, (str, bytes, int)):
-        raise ValueError(f"keys must be a list or an array, one key per row; got {keys!r}")
+        raise ValueError(f"keys must be a list or an array, one key per row; got {checks.shown(keys)}")
+    dtype = getattr(keys, "dtype", None)
+    if getattr(dtype, "kind", None) in ("m", "M"):
+        raise ValueError(f"keys must be text or whole numbers; got dtype {dtype}: turn times into text first")
     listed = keys.tolist() if hasattr(keys, "tolist") else list(keys)
     if not isinstance(listed, list) or rows not in (None, len(listed)):
         raise ValueError(f"keys must have {rows} entries, one for each row of X; got {np.shape(listed)}")
     kinds = set(map(type, listed))
-    if kinds <= {str} or kinds <= {int}:
-        return listed
-    return _plain(listed)
+    plain = listed if kinds <= {str} or kinds <= {int} else _plain(listed)
+    numbers: Any = plain if kinds and not isinstance(plain[0], str) else []
+    if numbers and not -_LARGEST < min(numbers) <= max(numbers) < _LARGEST:
+        longest = checks.shown(max(numbers, key=abs))
+        raise ValueError(f"keys must be text, or whole numbers of at most 100 digits; got {longest}")
+    return plain
 
 
 def _plain(keys: list[Any]) -> list[Key]:
@@ -34,10 +42,10 @@ def _plain(keys: list[Any]) -> list[Key]:
     for row, key in enumerate(plain):
         if key is None or key != key:  # NaN and its like
             raise ValueError(
-                f"keys must not be null; got {keys[row]!r} in row {row}: leave such rows out, or name them"
+                f"keys must not be null; got {checks.shown(keys[row])} in row {row}: leave such rows out, or name them"
             )
         if type(key) not in (str, int):
-            raise ValueError(f"keys must be text or whole numbers; got {keys[row]!r} in row {row}")
+            raise ValueError(f"keys must be text or whole numbers; got {checks.shown(keys[row])} in row {row}")
     if len(set(map(type, plain))) > 1:
         raise ValueError("keys must be all text or all whole numbers; got both")
     return plain
@@ -54,7 +62,9 @@ def one_kind(keys: list[Key], fleet: Iterable[Key]) -> None:
     """Refuse numbers in a fleet of text, and text in a fleet of numbers."""
     there = next(iter(fleet), None)
     if there is not None and keys and type(there) is not type(keys[0]):
-        raise ValueError(f"keys must be all text or all whole numbers; got {keys[0]!r}, and the fleet has {there!r}")
+        raise ValueError(
+            f"keys must be all text or all whole numbers; got {checks.shown(keys[0])}, and the fleet has {there!r}"
+        )
 
 
 def key_column(columns: Mapping[str, Column], at: np.ndarray, beside: Collection[str | None]) -> str | None:

@@ -439,7 +439,7 @@ def never_there(names: Sequence[str], rows: int) -> str:
 
 def example(column: Column) -> Any:
     """A value of a column, as people write it."""
-    return next((column.shown(value) for value in column.values if value is not None), None)
+    return next((column.shown(value) for value in column.values if value is not None and value == value), None)
 
 
 def listed(names: Any) -> str:

@@ -69,7 +69,10 @@ class Quick:
     def row(self, x: Any) -> np.ndarray | None:
         """The inputs of a row that fits the quick way; None for any other row."""
         if type(x) is dict:
-            x = self._of_dict(x)
+            try:
+                x = self._of_dict(x)
+            except OverflowError:  # a whole number beyond all floats, to be refused on the usual way
+                return None
             if x is None:
                 return None
         elif type(x) is not np.ndarray or x.shape != self._shape or x.dtype is not _FLOAT or not self._arrays:

@@ -277,10 +277,7 @@ class Streams:
         if block.table is None or name not in block.table.columns:
             found = "an array" if block.table is None else listed(block.table.columns)
             raise ValueError(f"X must have the column {name!r}, which is the key; it has {found}")
-        column = block.table.columns[name]
-        if column.kind == "numbers":
-            return [int(value) if float(value).is_integer() else value for value in column.values.tolist()]
-        return list(column.values)
+        return block.table.columns[name].keys
 
     # ---- predict -----------------------------------------------------------------------------------------------------
 

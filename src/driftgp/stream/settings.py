@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict
 
 from driftgp.base import checks
-from driftgp.defaults import Effort, Support, check_effort
+from driftgp.defaults import Effort, Support, check_effort, check_support
 from driftgp.stream.base_column import Base
 from driftgp.stream.calendar import CYCLES, check_holidays
 
@@ -130,7 +130,7 @@ def settings(**given: Any) -> Settings:
         calendar=_cycles(made.calendar),
         holidays=check_holidays(made.holidays),
         horizon=horizon,
-        support=_support(made.support),
+        support=check_support(made.support),
         level=float(made.level),
     )
 
@@ -147,10 +147,6 @@ def _refuse_half_life(value: Any) -> None:
             f"half_life is no setting of the default, which weighs several rates of forgetting by how well each does; "
             f"got {value!r}: leave it out, or give a model with forgetting=…"
         )
-
-
-def _support(value: Any) -> Support:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def promised(support: Support) -> tuple[float, float] | None:
