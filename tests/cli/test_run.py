@@ -621,6 +621,15 @@ def test_a_malformed_row_is_named_by_line_and_column(file, monkeypatch, capsys, 
         assert words in result.stderr
 
 
+@pytest.mark.parametrize("block", [1, None])
+@pytest.mark.parametrize("bad", [2, 3, 31])
+def test_a_malformed_row_is_refused_wherever_it_stands_in_a_block(block, bad):
+    lines = table(60).splitlines()
+    lines[bad - 1] = "2024-01-03T00:00,1,many,k0"
+    with pytest.raises(ValueError, match=f"line {bad}, column 'y' is 'many': expected a number"):
+        answers_of(made(NAIVE, "\n".join(lines) + "\n", block=block))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

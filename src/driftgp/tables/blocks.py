@@ -97,7 +97,8 @@ class Reader:
                 )
                 self.read += len(lines)
                 return block, lines.fault
-            lines = self._good(lines, bad) or self._rows.take(most)
+            good = self._good(lines, bad)
+            lines = self._rows.take(most) if good is None else good
         return None, lines.fault
 
     def _good(self, lines: Lines, bad: dict[int, ValueError]) -> Lines | None:
