@@ -18,7 +18,8 @@ from driftgp.stream import settings, store
 from driftgp.stream.begin import Given, Start
 from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.keys import Key
-from driftgp.stream.runtime import Block, Streams
+from driftgp.stream.reading import Block
+from driftgp.stream.runtime import Streams
 from driftgp.stream.settings import Settings
 
 __all__ = ["Fleet", "Key"]

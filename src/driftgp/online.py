@@ -21,7 +21,8 @@ from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.pending import Id
 from driftgp.stream.plan import Plan
 from driftgp.stream.quick import Quick, quick
-from driftgp.stream.runtime import Block, Inputs, Streams
+from driftgp.stream.reading import Block
+from driftgp.stream.runtime import Inputs, Streams
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Missing, Others, Settings, settings_among
 from driftgp.stream.stacks import Slot

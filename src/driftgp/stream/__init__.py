@@ -1,6 +1,7 @@
 """The stream behind every entry point: inputs, time, the choice of a model, its state, and labels still to come.
 
-    plan      columns of any form → numbers, decided once, the same for all series of a fleet
+    reading   rows of any form → a block of numbers
+    plan      columns → numbers, decided once, the same for all series of a fleet
     derived   inputs that follow from the past and from the calendar
     clock     time between rows, rows that come late, times that are not plausible
     begin     the first rows choose the model

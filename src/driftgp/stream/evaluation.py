@@ -9,7 +9,8 @@ from driftgp.base.frames import Source
 from driftgp.base.progress import Progress
 from driftgp.predictions import Prediction, joined
 from driftgp.stream.base_column import place_of
-from driftgp.stream.runtime import Block, Streams
+from driftgp.stream.reading import Block, refuse_gaps
+from driftgp.stream.runtime import Streams
 from driftgp.stream.scores import Scores, scores_of
 from driftgp.stream.settings import Settings
 
@@ -23,7 +24,7 @@ def in_parts(
 ) -> tuple[Prediction, dict[str, np.ndarray]]:
     """Do the same as `Streams.take`, bit for bit, and show the progress."""
     if streams.settings.missing == "refuse":
-        streams.refuse_gaps(block.codes[:, : block.plan.known], block.plan)
+        refuse_gaps(block.codes[:, : block.plan.known], block.plan)
     N = len(block.codes)
     size = max(_LEAST, N // _PARTS, _EACH * len(set(keys)))
     passed = None if elapsed is None else np.asarray(elapsed)

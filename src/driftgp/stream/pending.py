@@ -11,8 +11,9 @@ import numpy as np
 from driftgp.base.frames import Column
 from driftgp.predictions import Forecast, Prediction
 from driftgp.stream.keys import SeriesKey
+from driftgp.stream.reading import Block
 from driftgp.stream.rows import Waiting
-from driftgp.stream.runtime import Block, Streams
+from driftgp.stream.runtime import Streams
 from driftgp.stream.series import Series
 
 MOST = 1000  # rows of one series that may wait; beyond that the oldest is given up

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftgp.base import checks, frames
-from driftgp.base.frames import Column, Source, Table
+from driftgp.base.frames import Column, Table
 from driftgp.models.model import State, warn_of_units
 from driftgp.predictions import Prediction
 from driftgp.stream import order
@@ -21,7 +21,8 @@ from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
 from driftgp.stream.keys import SeriesKey
-from driftgp.stream.plan import Categories, Encoder, Plan, example, listed
+from driftgp.stream.plan import Categories, Encoder, Plan, listed
+from driftgp.stream.reading import Block, Reader, refuse_gaps
 from driftgp.stream.rows import Part, Predicting, SeriesRows
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Settings, promised
@@ -29,26 +30,6 @@ from driftgp.stream.stacks import Stacks
 from driftgp.stream.together import assembled, batched, by_key, run_together, scattered
 
 _TOGETHER = 256  # series that run at the same time; more would take too much memory for copies
-
-
-class Block(NamedTuple):
-    """Rows of any form, read."""
-
-    codes: np.ndarray  # N×C
-    times: Column | None
-    wall: np.ndarray  # N, times of the clock on the wall; NaN without
-    single: bool  # one row by itself, not a table of one row
-    source: Source | None
-    plan: Plan  # once these rows have come
-    named: bool
-    table: Table | None
-
-    def part(self, some: slice) -> "Block":
-        """Some of the rows."""
-        places = np.arange(len(self.codes))[some]
-        times = None if self.times is None else self.times.rows(places)
-        source = None if self.source is None else self.source.taken(places)
-        return self._replace(codes=self.codes[some], times=times, wall=self.wall[some], source=source, table=None)
 
 
 class Prepared(NamedTuple):
@@ -147,82 +128,10 @@ class Streams:
 
     def read(self, x: Any, *, learn: bool) -> Block:
         """Rows as an array, a dict, a list of dicts or a frame."""
-        table = frames.table(x)
-        return self._of_array(x) if table is None else self.of_table(table, learn=learn)
-
-    def of_table(self, table: Table, *, learn: bool) -> Block:
-        """Rows of a table."""
-        plan = Plan.of(table, self.settings) if self._plan is None else self._named(table)
-        codes, grown = plan.read(table, learn=learn or self._plan is None)
-        if not learn:
-            grown = plan
-        times = self._times(table)
-        wall = np.full(len(codes), np.nan) if times is None else times.clock
-        if learn:
-            _warn(order.mixed(table, times, self.settings))
-        if self.settings.needs_dates and (times is None or times.kind != "times"):
-            raise ValueError("the calendar needs the dates of the rows: name their column with time=…")
-        if np.isinf(codes).any():
-            row, place = np.argwhere(np.isinf(codes))[0]
-            raise ValueError(
-                f"column {plan.names[place]!r} must hold finite numbers, or NaN where nothing was observed; got "
-                f"{codes[row, place]} in row {row}"
-            )
-        return Block(codes, times, wall, table.single, table.source, grown, True, table)
-
-    def _named(self, table: Table) -> Plan:
-        """The plan, with the names of this table if rows have been arrays so far."""
-        if self.named or self._plan is None:
-            return self.plan
-        beside = frozenset(name for name in (self.settings.time, self.settings.key, self.settings.target) if name)
-        names = tuple(name for name in table.columns if name not in beside)
-        if len(names) != len(self.plan.names):
-            raise ValueError(
-                f"X must have {len(self.plan.names)} inputs, as the model was started with; got {listed(names)}"
-            )
-        return self.plan._replace(names=names, beside=beside)
-
-    def _times(self, table: Table) -> Column | None:
-        """The times of these rows: in the column of that name, or beside the columns."""
-        name = self.settings.time
-        if name is None:
-            return table.beside
-        if name not in table.columns:
-            raise ValueError(f"X must have the column {name!r} for the time; it has {listed(table.columns)}")
-        column = table.columns[name]
-        if column.kind not in ("times", "numbers"):
-            raise ValueError(
-                f"column {name!r} must hold times or numbers, since it is the time; it holds {column.kind}, such as "
-                f"{example(column)!r}. Parse it first, such as with pandas.to_datetime"
-            )
-        return column
-
-    def _of_array(self, x: Any) -> Block:
-        X = checks.real("X", x)
-        if self._plan is not None and any(isinstance(kind, dict) for kind in self._plan.kinds):
-            raise ValueError(
-                f"X must be a dict or a frame with the columns {', '.join(map(repr, self._plan.names))}: some of "
-                f"them hold text, which an array cannot"
-            )
-        named = [name for name in ("target", "time", "base") if isinstance(getattr(self.settings, name), str)]
-        if named:
-            name = named[0]
-            raise ValueError(
-                f"X must be a dict or a frame, since {name} names a column; got an array of shape {X.shape}"
-            )
-        width = None if self._plan is None else len(self._plan.names)
-        X = checks.inputs("X", X, width, ndim=1 if X.ndim == 1 else 2, gaps=self.start.gaps)
-        if isinstance(self.settings.base, int) and self.settings.base >= X.shape[-1]:
-            raise ValueError(f"base must be the index of one of the {X.shape[-1]} inputs; got {self.settings.base}")
-        single = X.ndim == 1
-        X = X.reshape(-1, X.shape[-1])
-        if self.settings.needs_dates:
-            raise ValueError("the calendar needs the dates of the rows: give dicts or a frame, with time=…")
-        if self._plan is not None:
-            plan = self._plan
-        else:
-            plan = Plan(tuple(map(str, range(X.shape[1]))), X.shape[1], (True,) * X.shape[1])
-        return Block(X, None, np.full(len(X), np.nan), single, None, plan, self.named, None)
+        block = Reader(self.settings, self._plan, self.named, self.start.gaps).read(x, learn=learn)
+        if learn and block.table is not None:
+            _warn(order.mixed(block.table, block.times, self.settings))
+        return block
 
     def targets(self, block: Block, y: Any) -> np.ndarray:
         """The targets of rows as N×P, NaN where one is missing. The first targets set the number of outputs."""
@@ -304,7 +213,7 @@ class Streams:
         """Rows as the next ones of a series."""
         codes = block.codes[places]
         if self.settings.missing == "refuse":
-            self.refuse_gaps(codes[:, : self.plan.known], self.plan)
+            refuse_gaps(codes[:, : self.plan.known], self.plan)
         if not self.derived.any:
             return codes
         times = np.full(len(codes), np.nan)
@@ -322,11 +231,18 @@ class Streams:
         return self.encoder(series.categories).expanded(raw)
 
     def inputs_of(self, x: Any, y: Any) -> Inputs:
-        """The inputs of the rows of one series from its beginning; nothing changes."""
+        """The inputs of the rows of one series from its beginning, with every category in them; nothing changes."""
         fresh = Streams(self.settings, self.start)
         block = fresh.read(x, learn=True)
         targets = fresh.targets(block, y)
-        return Inputs(*fresh.inputs(block, targets), fresh.plain_targets(targets), block.wall)
+        fresh.share(block.plan, named=block.named)
+        series = Series(fresh)
+        rows = fresh._prepared(series, block, targets, np.arange(len(block.codes)), None).rows
+        categories = series.categories
+        for row in block.codes:
+            categories = fresh.plan.grown(categories, row)
+        encoder = fresh.encoder(categories)
+        return Inputs(encoder.names, encoder.expanded(rows.raw), fresh.plain_targets(targets), block.wall)
 
     # ---- learn -------------------------------------------------------------------------------------------------------
 
@@ -360,7 +276,7 @@ class Streams:
             self.share(block.plan, named=block.named)
             gaps = np.isnan(block.codes[:, : self.plan.known]).any(1)
             if self.settings.missing == "refuse":
-                self.refuse_gaps(block.codes[:, : self.plan.known], self.plan)
+                refuse_gaps(block.codes[:, : self.plan.known], self.plan)
             elif self.settings.missing == "skip":
                 y = np.where(gaps[:, None], np.nan, y)
             prepared = {
@@ -442,26 +358,6 @@ class Streams:
         self.begun, self._doubtful = True, False
         series.clock, series.past = own.clock, own.past.last(self.derived.depth)
         self.series[key] = series
-
-    def inputs(self, block: Block, y: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-        """The inputs of one series for all these rows, N×D, with every category in them."""
-        self.share(block.plan, named=block.named)
-        series = Series(self)
-        rows = self._prepared(series, block, y, np.arange(len(block.codes)), None).rows
-        categories = series.categories
-        for row in block.codes:
-            categories = self.plan.grown(categories, row)
-        encoder = self.encoder(categories)
-        return encoder.names, encoder.expanded(rows.raw)
-
-    @staticmethod
-    def refuse_gaps(codes: np.ndarray, plan: Plan) -> None:
-        """Refuse rows that have a blank among the inputs that are known with them."""
-        if np.isnan(codes).any():
-            row, place = np.argwhere(np.isnan(codes))[0]
-            raise ValueError(
-                f"column {plan.names[place]!r} must not be blank, since missing is 'refuse'; row {row} has none"
-            )
 
     def _prepared(self, series: Series, block: Block, y: np.ndarray, places: np.ndarray, elapsed: Any) -> Prepared:
         """Rows of one series with their derived inputs, and the series after them."""
