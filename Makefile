@@ -92,8 +92,8 @@ test-spark: $(SPARK_VENV)/.made ## the tests of the Spark jobs; needs Java 17
 	$(TEST_ENV) $(SPARK_ENV) PYSPARK_PYTHON="$(CURDIR)/$(SPARK_VENV)/bin/python" \
 		$(SPARK_VENV)/bin/python -m pytest --doctest-modules src/driftgp/spark tests/spark $(ARGS)
 
-bench: $(BENCH_VENV)/.made ## speed beside rivals and the limit (QUICK=1: 5 minutes)
-	$(BENCH_VENV)/bin/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
+bench: $(BENCH_VENV)/.made ## error and cost beside others (QUICK=1: 5 minutes; FULL=1: hours)
+	$(BENCH_VENV)/bin/python -m benchmarks $(if $(QUICK),--quick) $(if $(FULL),--full) $(ARGS)
 
 # ---- what is released (RELEASING.md)
 
@@ -188,7 +188,7 @@ lock: $(LOCK_VENV)/.uv-$(UV_VERSION) ## renew the locks of dependencies (UPGRADE
 		--extra spark --extra test --constraint requirements/demo.lock
 	$(COMPILE) --output-file benchmarks/requirements.lock $(LOCK_INPUT) benchmarks/requirements.in \
 		--extra cli --extra rivals --extra sklearn --extra river --constraint requirements/dev.lock \
-		--override benchmarks/no-torch.txt --no-emit-package torch
+		--override benchmarks/overrides.txt --no-emit-package torch
 
 # One version of everything for all platforms and Pythons; no index, host or path ends up in the files.
 COMPILE = $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
@@ -232,7 +232,7 @@ $(SPARK_VENV)/.made: requirements/spark.lock pyproject.toml $(NATIVE)
 	$(make_venv)
 	$(install)
 
-# Without dependencies: the lock has them all, and those of torch would be gigabytes (see benchmarks/no-torch.txt).
+# Without dependencies: the lock has them all, and those of torch would be gigabytes (see benchmarks/overrides.txt).
 $(BENCH_VENV)/.made: benchmarks/requirements.lock benchmarks/torch.lock pyproject.toml $(NATIVE)
 	$(make_venv)
 	$(call install,--no-deps)

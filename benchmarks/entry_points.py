@@ -45,6 +45,16 @@ def default(inputs: int, rounds: int, rows: int) -> list[Row]:
     return [row | {"M": None, "T": None} for row in rows_of(in_turn(runs, rounds), Size(0, 0, inputs))]
 
 
+def inputs(inputs: int, rounds: int, rows: int) -> list[Row]:
+    """The default model at each effort in one call for all rows: how its cost grows with the inputs."""
+    stream = streams.load_like(WARMUP, rows, inputs)
+    runs: dict[tuple[str, str], Run] = {}
+    for effort in get_args(Effort):
+        model = models.default(stream, effort)
+        runs[effort, "prequential"] = in_stream([model], [warm(model, stream)], stream)
+    return [row | {"M": None, "T": None} for row in rows_of(in_turn(runs, rounds), Size(0, 0, inputs))]
+
+
 def call(size: list[int], rounds: int, rows: int) -> list[Row]:
     """Where the time of a call goes: each part of `predict` and `update` by itself, and both as a whole."""
     chosen = Size(*size)

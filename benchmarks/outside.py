@@ -67,21 +67,25 @@ def _push(process: Any, x: np.ndarray, y: float) -> None:
 
 
 class GPyTorchExact:
-    """Exact process on the window; some steps of Adam on its evidence per sample."""
+    """Exact process on the window, a lengthscale per input; steps of Adam on its evidence at each sample or some."""
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, iterations: int) -> None:
+    def __init__(
+        self, X: np.ndarray, y: np.ndarray, iterations: int, *, climb: int | None = None, every: int = 1
+    ) -> None:
         import gpytorch
         import torch
 
         torch.set_num_threads(1)
         self.torch, self.gpytorch, self.iterations = torch, gpytorch, iterations
+        self.every, self.samples = every, 0
         self.X, self.y = (torch.as_tensor(np.array(part), dtype=torch.float64) for part in (X, y))
+        inputs = X.shape[1]
 
         class Exact(gpytorch.models.ExactGP):
             def __init__(self, X: Any, y: Any, likelihood: Any) -> None:
                 super().__init__(X, y, likelihood)
                 self.mean_module = gpytorch.means.ZeroMean()
-                self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
+                self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel(ard_num_dims=inputs))
 
             def forward(self, X: Any) -> Any:
                 return gpytorch.distributions.MultivariateNormal(self.mean_module(X), self.covar_module(X))
@@ -90,18 +94,23 @@ class GPyTorchExact:
         self.model = Exact(self.X, self.y, self.likelihood).double()
         self.objective = gpytorch.mlls.ExactMarginalLogLikelihood(self.likelihood, self.model)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=RATE)
-        _climb(self, warmup(len(y)))
+        _climb(self, warmup(len(y)) if climb is None else climb)
 
-    def predict(self, x: np.ndarray) -> float:
+    def law(self, x: np.ndarray) -> tuple[float, float]:
+        """Mean and variance of a new target at x."""
         with self.torch.no_grad(), self.gpytorch.settings.fast_pred_var():
             answer = self.likelihood(self.model(self.torch.tensor(x[None])))
-            mean, _ = answer.mean, answer.variance
-        return float(mean[0])
+            return float(answer.mean[0]), float(answer.variance[0])
+
+    def predict(self, x: np.ndarray) -> float:
+        return self.law(x)[0]
 
     def learn(self, x: np.ndarray, y: float) -> None:
         _push(self, x, y)
         self.model.set_train_data(self.X, self.y, strict=False)
-        _climb(self, self.iterations)
+        self.samples += 1
+        if self.samples % self.every == 0:
+            _climb(self, self.iterations)
 
 
 class GPyTorchSVGP:
@@ -114,6 +123,7 @@ class GPyTorchSVGP:
         torch.set_num_threads(1)
         self.torch = torch
         self.X, self.y = (torch.as_tensor(np.array(part), dtype=torch.float64) for part in (X, y))
+        inputs = X.shape[1]
 
         class Sparse(gpytorch.models.ApproximateGP):
             def __init__(self, U: Any) -> None:
@@ -121,7 +131,7 @@ class GPyTorchSVGP:
                 strategy = gpytorch.variational.VariationalStrategy(self, U, q, learn_inducing_locations=True)
                 super().__init__(strategy)
                 self.mean_module = gpytorch.means.ZeroMean()
-                self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
+                self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel(ard_num_dims=inputs))
 
             def forward(self, X: Any) -> Any:
                 return gpytorch.distributions.MultivariateNormal(self.mean_module(X), self.covar_module(X))

@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from benchmarks import machine
+
 Row = dict[str, Any]
 CACHE = Path(".cache") / "bench"
 
@@ -28,8 +30,10 @@ ENVIRONMENT = {  # one thread for every library; JAX, which the rivals and tinyg
     "PYTHONWARNINGS": "ignore",
 }
 
+ALL_CORES = ("fleet",)  # what is measured on all of them; the rest keeps to one
 MODULES = {  # where the function of each kind of measurement is; a process loads only what it measures
     "default": "entry_points",
+    "inputs": "entry_points",
     "adapters": "entry_points",
     "call": "entry_points",
     "command": "entry_points",
@@ -45,6 +49,7 @@ MODULES = {  # where the function of each kind of measurement is; a process load
     "outside": "others",
     "rivals": "others",
     "accuracy": "others",
+    "errors": "errors",
 }
 
 
@@ -60,6 +65,7 @@ def environment(kind: str = "") -> dict[str, str]:
 def measure(kind: str, timeout: float = 900.0, **arguments: Any) -> list[Row]:
     """Rows of one measurement; one that fails gives a row that says so, and the others go on."""
     command = [sys.executable, "-m", "benchmarks.process", kind, json.dumps(arguments)]
+    others = machine.others()
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, env=environment(kind), timeout=timeout, check=False
@@ -69,13 +75,15 @@ def measure(kind: str, timeout: float = 900.0, **arguments: Any) -> list[Row]:
     if done.returncode != 0:
         said = done.stderr.strip().splitlines() or ["without a word"]
         return [failure(kind, said[-1], arguments)]
-    rows: list[Row] = json.loads(done.stdout.splitlines()[-1])
-    return rows
+    busy = others()
+    return [row | {"others": busy} for row in json.loads(done.stdout.splitlines()[-1])]
 
 
 def failure(kind: str, reason: str, arguments: dict[str, Any]) -> Row:
     """A row that says what was not measured, and why."""
-    return {"group": kind, "failed": reason} | {key: arguments[key] for key in ("name", "size") if key in arguments}
+    return {"group": kind, "failed": reason} | {
+        key: arguments[key] for key in ("name", "size", "streams") if key in arguments
+    }
 
 
 def measurement(kind: str) -> Callable[..., list[Row]]:
@@ -98,6 +106,8 @@ def peak_bytes() -> int:
 def main(kind: str, arguments: str) -> None:
     """Measure, and print the rows; where a library is not installed, one row says so."""
     given = json.loads(arguments)
+    if kind not in ALL_CORES and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     try:
         rows = measurement(kind)(**given)
     except ImportError as error:

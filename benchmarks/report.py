@@ -10,6 +10,7 @@ from benchmarks.plan import INPUTS
 from benchmarks.process import Row
 from benchmarks.streams import GRID, TOY, Size
 from benchmarks.timing import ratio, spread
+from driftgp.base.files import write_atomically
 
 TEXTS = Path(__file__).with_name("texts")  # what is said around the tables
 OURS = ("AGP", "hybrid", "fast-AGP")
@@ -21,39 +22,50 @@ def write(kept: dict[str, Any], page: Path) -> None:
     images = page.parent / "images"
     images.mkdir(parents=True, exist_ok=True)
     plots.draw(kept["rows"], images)
-    errors.draw(errors.scores(), images / "bench-errors.png")
-    page.write_text(markdown(kept), encoding="utf-8")
+    errors.draw(kept["rows"], images / "bench-errors.png")
+    write_atomically(page, markdown(kept).encode())
 
 
 def markdown(kept: dict[str, Any]) -> str:
-    """The page."""
+    """The page: a section is a text and what was measured for it, and is left out where nothing was."""
     rows: list[Row] = kept["rows"]
-    made = "\n".join(f"- `{command}`" for command in kept.get("made", []))
     sections = [
         _text("head"),
-        "Made by (in brackets the load of the machine at the start):\n\n" + made,
-        table(["", ""], [[name, value] for name, value in kept["machine"].items() if value != "absent"]),
-        "## Error beside cost\n\n" + _text("errors"),
-        errors.markdown(errors.scores()),
-        "## The default model\n\n" + _text("default"),
-        _default(rows),
-        _fresh(rows),
-        "## Many models at once\n\n" + _text("fleets"),
-        _fleet(rows),
-        _stored(rows),
-        "## How the cost grows\n\n" + _text("growth"),
-        _lengths(rows),
-        "## AGP's step\n\n" + _text("steps"),
-        _ratios(rows),
-        _absolute(rows),
-        _engines(rows),
-        _calls(rows),
-        "## Against other libraries\n\n" + _text("others"),
-        *(_others(rows, size) for size in GRID),
-        _text("limit"),
+        _circumstances(kept),
+        _section("errors", errors.markdown(rows)),
+        _section("default", _default(rows)),
+        _section("growth", _lengths(rows)),
+        _section("fleets", _fleet(rows), _stored(rows)),
+        _section("fresh", _fresh(rows)),
+        _section("others", *(_others(rows, size) for size in GRID)),
+        _section("steps", _absolute(rows), _long_steps(rows), _engines(rows), _calls(rows)),
+        _section("limit", _ratios(rows)),
         _text("remarks"),
     ]
     return "\n\n".join(section.strip("\n") for section in sections if section) + "\n"
+
+
+def _section(name: str, *tables: str) -> str:
+    there = [found for found in tables if found]
+    return "\n\n".join([_text(name).strip("\n"), *there]) if there else ""
+
+
+def _circumstances(kept: dict[str, Any]) -> str:
+    """The machine, the commands, and how much other work there was."""
+    said = table(["", ""], [[name, value] for name, value in kept["machine"].items() if value != "absent"])
+    said += "\n\nMade by:\n\n" + "\n".join(f"- {command}" for command in kept.get("made", []))
+    by_group: dict[str, float] = {}
+    for row in kept["rows"]:
+        if "others" in row:
+            by_group[row["group"]] = max(by_group.get(row["group"], 0.0), row["others"])
+    if not by_group:
+        return said
+    every = [row["others"] for row in kept["rows"] if "others" in row]
+    quiet = (
+        f"Meanwhile other work used {spread(every).median:.2f} of the {kept['machine']['cores']} cores in the median"
+    )
+    busiest = max(by_group, key=lambda group: by_group[group])
+    return f"{said}\n\n{quiet}, and {by_group[busiest]:.2f} at the most (in the group `{busiest}`)."
 
 
 # ---- pieces ----------------------------------------------------------------------------------------------------------
@@ -216,16 +228,20 @@ def _lengths(rows: Sequence[Row]) -> str:
         first = times(rows, group="length", name=row["name"], how="first tenth", samples=row["samples"])
         cells = [measured(first), measured(row["microseconds"]), _against(row["microseconds"], first)]
         lines.append([f"{_named(row)}, {row['samples']} rows", *cells])
+    return table(["", "first tenth, µs per row", "last tenth", "ratio"], lines)
+
+
+def _long_steps(rows: Sequence[Row]) -> str:
+    """What a step of fast-AGP costs that exchanges a point."""
     moved, stayed = (find(rows, group="exchange", how=how) or {} for how in ("exchanges", "stays"))
-    text = table(["", "first tenth, µs per row", "last tenth", "ratio"], lines)
-    if moved and stayed:
-        size = f"({moved['M']}, {moved['T']}, {moved['D']})"
-        text += (
-            f"\n\nfast-AGP at {size}: {measured(moved['microseconds'])} µs for a step that exchanges a point "
-            f"(at {moved['exchanged']:.0%} of the samples of that stream), {measured(stayed['microseconds'])} µs for "
-            f"one that does not (an exchange at {stayed['exchanged']:.0%})."
-        )
-    return text
+    if not moved or not stayed:
+        return ""
+    size = f"({moved['M']}, {moved['T']}, {moved['D']})"
+    return (
+        f"fast-AGP at {size}: {measured(moved['microseconds'])} µs for a step that exchanges a point "
+        f"(at {moved['exchanged']:.0%} of the samples of that stream), {measured(stayed['microseconds'])} µs for "
+        f"one that does not (an exchange at {stayed['exchanged']:.0%})."
+    )
 
 
 def _others(rows: Sequence[Row], size: Size) -> str:

@@ -6,12 +6,14 @@ that are refitted are fitted on the first half for it. Rivals that give distribu
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from benchmarks.defaults.quantiles import EVERY, HALF, LAWS
+from benchmarks.defaults import libraries, quantiles
+from benchmarks.defaults.quantiles import EVERY, HALF
 from benchmarks.defaults.score import Followed
 from benchmarks.defaults.streams import WARMUP, Floats, Stream
 from benchmarks.timing import timed
@@ -29,7 +31,7 @@ def persistence(stream: Stream) -> Floats:
 
 def linear(stream: Stream) -> Floats:
     """Least squares on all rows so far, by recursion; inputs in units of the warm-up."""
-    X = np.column_stack([_standardised(stream), np.ones(len(stream.y))])
+    X = np.column_stack([libraries.standardised(stream), np.ones(len(stream.y))])
     w, P = np.zeros(X.shape[1]), 1e4 * np.eye(X.shape[1])
     means = np.empty(len(X))
     for i, (x, y) in enumerate(zip(X, stream.y, strict=True)):
@@ -39,12 +41,6 @@ def linear(stream: Stream) -> Floats:
         w = w + gain * (y - means[i])
         P = P - np.outer(gain, Px)
     return means[HALF:]
-
-
-def _standardised(stream: Stream) -> Floats:
-    known = stream.X[:WARMUP]
-    scale = known.std(0)
-    return (stream.X - known.mean(0)) / np.where(scale > 0.0, scale, 1.0)
 
 
 def refitted(build: Callable[[], Any], every: int = EVERY) -> Means:
@@ -118,15 +114,34 @@ MEANS: dict[str, Means] = {
     "ARF (river)": by_river(_arf),
     "kNN (river)": by_river(_knn),
     "random forest refitted": refitted(_forest, SELDOM),
+    "SOKNL (CapyMOA)": libraries.soknl,
+}
+LAWS: dict[str, Callable[[Stream], Prediction]] = {
+    **quantiles.LAWS,
+    "GPyTorch, last 500 rows": libraries.gpytorch_window,
+    "AutoARIMA (statsforecast)": libraries.arima,
 }
 RIVALS = (*MEANS, *LAWS)
+MODULES = {  # what a rival imports: neither that nor the start of Java counts as its time
+    "Ridge": "sklearn.linear_model",
+    "LightGBM": "lightgbm",
+    "ARF": "river.forest",
+    "kNN": "river.neighbors",
+    "random forest": "sklearn.ensemble",
+    "SOKNL": "capymoa.regressor",
+    "GPyTorch": "gpytorch",
+    "AutoARIMA": "statsforecast.models",
+}
 
 
 def follow(name: str, stream: Stream) -> Followed:
-    """A rival on the rows after the warm-up."""
+    """A rival on the rows after the warm-up; its time is that of all rows, those of the warm-up too."""
+    for begins, module in MODULES.items():
+        if name.startswith(begins):
+            import_module(module)
     found: list[Prediction] = []
     rows = len(stream.y) - WARMUP
-    microseconds = timed(rows, lambda: found.append(_law(name, stream, rows)))
+    microseconds = timed(len(stream.y), lambda: found.append(_law(name, stream, rows)))
     return Followed(found[0], stream.y[WARMUP:], microseconds)
 
 

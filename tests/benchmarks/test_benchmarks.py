@@ -2,14 +2,20 @@
 
 import doctest
 import json
+import os
+import time
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from benchmarks import errors, figures, limit, measured, process, published, report, steps, streams, timing
+from benchmarks import errors, limit, machine, measured, process, published, report, steps, streams, timing
+from benchmarks import plan as plan_module
 from benchmarks.__main__ import NAMES, save, summary, what
+from benchmarks.defaults import rivals
+from benchmarks.defaults import streams as default_streams
 from benchmarks.measured import best, find, power
-from benchmarks.plan import PARTS, plan
+from benchmarks.plan import PARTS, Level, plan
 from benchmarks.streams import LOAD, TOY, Size
 from benchmarks.timing import in_turn, ratio, spread, timed
 from driftgp import AGP, FastAGP, prequential
@@ -50,7 +56,7 @@ def test_a_flat_cost_has_power_zero():
     assert power([(100, 5.0), (200, 5.0), (3200, 5.0)]) == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("module", [timing, figures, measured, report])
+@pytest.mark.parametrize("module", [timing, measured, report])
 def test_the_examples_of_the_benchmarks_run(module):
     assert doctest.testmod(module).failed == 0
 
@@ -78,10 +84,15 @@ def test_what_failed_is_no_measurement():
 # ---- the plan --------------------------------------------------------------------------------------------------------
 
 
-def test_the_quick_run_measures_something_of_every_group():
-    groups = {group for group, _, _ in plan(quick=True)}
+@pytest.mark.parametrize("level", get_args(Level))
+def test_every_run_measures_something_of_every_group(level):
+    groups = {group for group, _, _ in plan(level)}
     assert groups == {group for parts in PARTS.values() for group in parts} == set(process.MODULES)
-    assert groups == {group for group, _, _ in plan(quick=False)}
+
+
+def test_the_methods_and_streams_of_errors_are_those_that_there_are():
+    assert set(errors.METHODS) == {*errors.OURS, *rivals.RIVALS}
+    assert plan_module.TEN == default_streams.TEN
 
 
 def test_every_part_and_every_group_can_be_asked_for_by_itself():
@@ -106,6 +117,24 @@ def test_a_library_that_is_missing_is_skipped_with_a_line(monkeypatch, capsys, t
     assert summary(made) == "failed: skipped: nowhere is not installed"
 
 
+def test_what_failed_is_forgotten_when_it_is_tried_again(tmp_path):
+    path = tmp_path / "results.json"
+    old = [{"group": "errors", "name": "theirs", "failed": "no Java"}, {"group": "grid", "failed": "no compiler"}]
+    save(path, [], old, [{"group": "errors", "name": "theirs", "how": "CT", "mse": 0.123456789}])
+    kept = json.loads(path.read_text())["rows"]
+    assert kept == [old[1], {"group": "errors", "name": "theirs", "how": "CT", "mse": 0.12346}]
+
+
+def test_other_work_is_told_from_our_own():
+    if not machine.STAT.exists():
+        pytest.skip("no /proc/stat on this machine")
+    used = machine.others()
+    began = time.process_time()
+    while time.process_time() - began < 0.3:
+        pass
+    assert 0.0 <= used() <= (os.cpu_count() or 1)
+
+
 def test_rows_of_other_lengths_are_kept_beside_each_other():
     assert what({"group": "length", "samples": 10}) != what({"group": "length", "samples": 20})
 
@@ -120,6 +149,17 @@ def test_what_is_measured_again_takes_the_place_of_what_was_kept(tmp_path):
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def scored(name, mse, microseconds, rows=4000):
+    return {
+        "group": "errors", "name": name, "how": "fried", "rows": rows,
+        "mse": mse, "crps": mse, "coverage_95": 0.95, "microseconds": [microseconds],
+    }  # fmt: skip
+
+
+EFFORTS = [scored("low", 4.0, 8.0), scored("medium", 1.0, 90.0), scored("high", 0.9, 400.0)]
+OTHERS = [scored(errors.UNIT, 2.0, 800.0), scored("persistence", 5.0, 1.0)]
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +177,10 @@ def kept():
         row("exchange", "fast-AGP", "exchanges", SMALL, 6.0, exchanged=1.0),
         row("exchange", "fast-AGP", "stays", SMALL, 3.0, exchanged=0.0),
         row("length", "medium", "first tenth", shape, 50.0, samples=1000),
-        row("length", "medium", "last tenth", shape, 60.0, samples=1000),
+        row("length", "medium", "last tenth", shape, 60.0, samples=1000, others=0.25),
         {"group": "fresh", "name": "low", "how": "first prediction", "D": 8, "seconds": [0.5], "bytes": 6e7},
+        *EFFORTS,
+        *OTHERS,
         {"group": "outside", "name": "gone", "failed": "no such module"},
     ]
     return json.loads(json.dumps({"machine": {"cores": "2", "torch": "absent"}, "made": ["by hand"], "rows": rows}))
@@ -153,19 +195,29 @@ def test_the_page_says_what_was_measured_and_nothing_of_what_was_not(kept):
     assert "| low effort, 8 inputs: until the first forecast | 0.5 | 60 |" in page
     assert "| slow one | calls | 152" in page
     assert "6 µs for a step that exchanges a point (at 100% of the samples" in page
+    assert "| **driftgp, low effort** | 1.41 | 2.00 | 95%–95% | 8 | 1 |" in page
+    assert "other work used 0.25 of the 2 cores in the median, and 0.25 at the most (in the group `length`)" in page
     assert "high effort, `predict`" not in page
     assert "absent" not in page
     assert "no such module" not in page
 
 
 def test_who_is_cheaper_and_better_than_all_efforts_is_named():
-    def of(mse: float, microseconds: float) -> dict[str, dict[str, float]]:
-        return {"fried": {"mse": mse, "microseconds": microseconds, "crps": mse}}
+    usual, winner = [*EFFORTS, *OTHERS], scored("Ridge fitted once", 0.8, 5.0)
+    assert errors.better(errors.scores([*usual, scored("ARF (river)", 0.5, 9.0)])) == []
+    assert errors.better(errors.scores([*usual, winner])) == [("Ridge fitted once", "fried")]
+    assert "Ridge fitted once on fried" in errors.markdown([*usual, winner])
 
-    found = {"low": of(4.0, 8.0), "medium": of(1.0, 90.0), "high": of(0.9, 400.0), errors.UNIT: of(2.0, 800.0)}
-    assert errors.better(found | {"quick but poor": of(5.0, 1.0), "good but slow": of(0.5, 9.0)}) == []
-    assert errors.better(found | {"a winner": of(0.8, 5.0)}) == [("a winner", "fried")]
-    assert "a winner on fried" in errors.markdown(found | {"a winner": of(0.8, 5.0)})
+
+def test_errors_on_longer_streams_are_not_compared_with_those_on_shorter_ones():
+    longer = [scored("low", 40.0, 8.0, 8000), scored(errors.UNIT, 20.0, 800.0, 8000)]
+    assert errors.scores([*EFFORTS, *OTHERS, *longer])["low"]["fried"]["mse"] == 4.0
+    assert errors.scores([*EFFORTS[:1], *OTHERS[:1], *longer])["low"]["fried"]["mse"] == 40.0
+
+
+def test_a_method_that_could_not_run_is_named_with_its_reason():
+    failed = {"group": "errors", "name": "SOKNL (CapyMOA)", "failed": "no Java"}
+    assert "Not measured: SOKNL (CapyMOA) (no Java)." in errors.markdown([*EFFORTS, *OTHERS, failed])
 
 
 def test_the_page_is_written_with_its_pictures(kept, tmp_path):
@@ -174,6 +226,7 @@ def test_the_page_is_written_with_its_pictures(kept, tmp_path):
     assert sorted(path.name for path in (tmp_path / "images").iterdir()) == [
         "bench-errors.png",
         "bench-grid.png",
+        "bench-growth.png",
         "bench-scaling.png",
     ]
 

@@ -7,7 +7,19 @@ import pytest
 from river.linear_model import LinearRegression
 from scipy.special import ndtri
 
-from benchmarks.defaults import cases, disturbed, kept, quantiles, ratios, rivals, score, store, streams, tables
+from benchmarks.defaults import (
+    cases,
+    disturbed,
+    kept,
+    libraries,
+    quantiles,
+    ratios,
+    rivals,
+    score,
+    store,
+    streams,
+    tables,
+)
 from benchmarks.defaults.streams import WARMUP, with_lags
 from driftgp.predictions import Gaussian
 
@@ -17,7 +29,7 @@ SERIES = np.sin(np.arange(700) / 4.0) + RNG.normal(0.0, 0.1, 700)
 SMALL = with_lags("small", SERIES, (1, 3), (RNG.normal(size=(700, 1)), ("other",)), time=TIME)
 
 
-@pytest.mark.parametrize("module", [streams, score, store, quantiles, disturbed, tables])
+@pytest.mark.parametrize("module", [streams, score, store, quantiles, libraries, disturbed, tables])
 def test_the_examples_run(module):
     assert doctest.testmod(module).failed == 0
 
