@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.defaults.score import EFFORTS as OURS
 from benchmarks.measured import number, table
 from benchmarks.process import Row
 from benchmarks.timing import spread
 
-OURS = ("low", "medium", "high")
 UNIT = "LightGBM refitted"  # whose error is 1
 Scores = dict[str, dict[str, dict[str, float]]]  # by method and stream
 FREE = 0.1  # µs: what counts as costing no less
@@ -46,7 +46,8 @@ def errors(name: str, streams: list[str], rows: int) -> list[Row]:
     found: list[Row] = []
     for place in streams:
         given = stream(place).first(rows)
-        followed = score.follow(given, name) if name in OURS else rivals.follow(name, given)
+        effort = next((effort for effort in OURS if effort == name), None)
+        followed = score.follow(given, effort) if effort else rivals.follow(name, given)
         scores = score.scores(followed)
         kept = {key: scores[key] for key in ("mse", "crps", "coverage_95")}
         found.append({"name": name, "how": place, "rows": rows, "microseconds": [followed.microseconds]} | kept)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
+from benchmarks.defaults.score import EFFORTS
+from benchmarks.defaults.streams import TEN
 from benchmarks.errors import METHODS
 from benchmarks.outside import CONTENDERS
 from benchmarks.process import Row, measure
@@ -22,7 +24,6 @@ PARTS = {
     "others": ("outside", "rivals", "accuracy"),
     "steps": ("grid", "exchange", "engines", "repairs"),
 }
-TEN = ("metro", "bikes", "CT", "air", "appliances", "fried", "kin40k", "lea", "gra", "gsg")
 FEW = ("CT", "fried", "lea")
 INPUTS = (1, 8, 24)
 GROWING = (1, 2, 4, 8, 16, 32, 64)  # inputs of the picture
@@ -97,7 +98,7 @@ def _fleets(level: Level) -> Iterator[Part]:
     for effort, keys in [*sizes, ("medium", 100)]:
         arguments = {"inputs": 8, "keys": keys, "rounds": _of(level, 2, 5, 7), "calls": max(1, 2000 // keys)}
         yield "fleet", f"{keys} × {effort} effort", _part("fleet", effort=effort, **arguments)
-    for effort in ("low", "medium", "high"):
+    for effort in EFFORTS:
         for D in INPUTS:
             yield "stored", f"{effort}, D = {D}", _part("stored", effort=effort, inputs=D, keys=_of(level, 1, 3, 5))
 

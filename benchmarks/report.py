@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import errors, plots
+from benchmarks.defaults.score import EFFORTS
 from benchmarks.measured import NOTHING, best, find, inputs_in_words, number, table, times
 from benchmarks.plan import INPUTS
 from benchmarks.process import Row
@@ -14,7 +15,6 @@ from driftgp.base.files import write_atomically
 
 TEXTS = Path(__file__).with_name("texts")  # what is said around the tables
 OURS = ("AGP", "hybrid", "fast-AGP")
-EFFORTS = ("low", "medium", "high")
 
 
 def write(kept: dict[str, Any], page: Path) -> None:

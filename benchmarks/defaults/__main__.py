@@ -1,11 +1,7 @@
 """Measure the default model on ten streams, and write the tables of README.md here and of docs/defaults.md.
 
-Without options: the default at all efforts, all parts, then the tables. The figures of version 0.1 and of the rivals
-are kept in `results/` and need not be measured again. Data are looked for where DRIFTGP_DATA says. The default of
-version 0.1 is measured by the same lines:
-
-    git worktree add ../driftgp-0.1 7db0cb4 && make -C ../driftgp-0.1 .venv/.dev
-    PYTHONPATH=../driftgp-0.1/src python -m benchmarks.defaults --baseline
+Without options: the default at all efforts, all parts, then the tables. The figures of the rivals are kept in
+`results/` and need not be measured again. Data are looked for where DRIFTGP_DATA says.
 """
 
 import argparse
@@ -16,6 +12,7 @@ from typing import Any
 from benchmarks.defaults import score, store
 from benchmarks.defaults.score import EFFORTS, Followed
 from benchmarks.defaults.streams import TEN, stream
+from driftgp.defaults import Effort
 
 PART_NAMES = (
     *("fried", "onehot", "wild", "jump", "late", "long", "toy", "zones"),
@@ -31,23 +28,16 @@ def main() -> None:
     )
     parser.add_argument("--scores", nargs="*", choices=EFFORTS, metavar="EFFORT", help="the default on the ten streams")
     parser.add_argument("--rivals", nargs="*", metavar="RIVAL", help="the rivals on the ten streams, an hour of CPU")
-    parser.add_argument("--baseline", action="store_true", help="the default of version 0.1, if its sources come first")
     parser.add_argument("--part", nargs="+", choices=PART_NAMES, metavar="PART", help=", ".join(PART_NAMES))
     parser.add_argument("--effort", default="medium", choices=EFFORTS, help="effort of the parts that measure one")
     parser.add_argument("--streams", nargs="+", choices=TEN, default=TEN, metavar="STREAM", help=", ".join(TEN))
     parser.add_argument("--tables", action="store_true", help="measure nothing: write the tables")
     parser.add_argument("--page", type=Path, default=Path(__file__).with_name("README.md"))
     chosen = parser.parse_args()
-    everything = not (chosen.tables or chosen.baseline or chosen.part) and chosen.scores is chosen.rivals is None
-    if chosen.baseline:
-        if not score.OLD:
-            parser.error("--baseline measures version 0.1, and a later one comes first here: see --help")
-        measure("baseline", ["version 0.1"], chosen.streams, lambda _, name: score.follow(stream(name)))
-        return
+    everything = not (chosen.tables or chosen.part) and chosen.scores is chosen.rivals is None
     if everything or chosen.scores is not None:
-        measure(
-            "default", chosen.scores or EFFORTS, chosen.streams, lambda effort, name: score.follow(stream(name), effort)
-        )
+        efforts: dict[str, Effort] = {effort: effort for effort in chosen.scores or EFFORTS}
+        measure("default", efforts, chosen.streams, lambda name, at: score.follow(stream(at), efforts[name]))
     if chosen.rivals is not None:
         from benchmarks.defaults.rivals import RIVALS, follow
 
@@ -72,7 +62,7 @@ def measure(source: str, methods: Iterable[str], names: Iterable[str], follow: C
             print(f"{method}, {name}: {_said(found)}", flush=True)
 
 
-def part(name: str, effort: str, names: Iterable[str]) -> None:
+def part(name: str, effort: Effort, names: Iterable[str]) -> None:
     """Measure and keep one part; efforts other than medium under a name of their own."""
     from benchmarks.defaults import ablation, cases, cost, disturbed
 

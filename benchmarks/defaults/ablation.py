@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.defaults.score import by_group, default, follow_from, scores
+from benchmarks.defaults.score import by_group, follow_from, scores
 from benchmarks.defaults.streams import WARMUP, Stream, stream
 from driftgp import AGP
+from driftgp.defaults import Effort, recommended
 from driftgp.evaluate import mse, nlpd
 from driftgp.members import Anchored, Lagged, Persistence
 from driftgp.models.model import Model
@@ -27,7 +28,7 @@ def ablation(names: Iterable[str]) -> dict[str, Any]:
     for name in names:
         given = stream(name)
         X, y = given.X[:WARMUP], given.y[:WARMUP]
-        model = default(X, y)
+        model = recommended(X, y)
         before = None
         for change, (kind, changed) in changes.items():
             other = _within(model, kind, changed)
@@ -38,21 +39,21 @@ def ablation(names: Iterable[str]) -> dict[str, Any]:
     return {change: _summary(np.array(values)) for change, values in found.items()}
 
 
-def scale(effort: str, names: Iterable[str]) -> dict[str, Any]:
+def scale(effort: Effort, names: Iterable[str]) -> dict[str, Any]:
     """Scores of the default against those without a scale that depends on the row, stream by stream."""
     return {name: _beside(stream(name), effort, Calibrated, _one_scale) for name in names}
 
 
-def roots(effort: str, names: Iterable[str]) -> dict[str, Any]:
+def roots(effort: Effort, names: Iterable[str]) -> dict[str, Any]:
     """The same for roots, on the streams where the default sees the roots of the targets."""
     found = {name: _beside(stream(name), effort, Bounded, _as_they_are) for name in names}
     return {name: figures for name, figures in found.items() if figures}
 
 
-def _beside(given: Stream, effort: str, kind: type[Model], change: Change) -> dict[str, float]:
+def _beside(given: Stream, effort: Effort, kind: type[Model], change: Change) -> dict[str, float]:
     """Ratios of scores with and without a part, and least and most coverage by hour; nothing if it is not there."""
     X, y = given.X[:WARMUP], given.y[:WARMUP]
-    model = default(X, y, effort)
+    model = recommended(X, y, effort=effort)
     other = _within(model, kind, change)
     if other is None:
         return {}

@@ -7,10 +7,11 @@ import numpy as np
 
 from benchmarks.defaults import rivals
 from benchmarks.defaults.quantiles import HALF
-from benchmarks.defaults.score import default, follow, follow_from, scores
+from benchmarks.defaults.score import follow, follow_from, scores
 from benchmarks.defaults.streams import WARMUP, Stream, long_load, one_hot_load, stream, toys, zones
 from benchmarks.process import peak_bytes
 from driftgp import AGP, Online, prequential
+from driftgp.defaults import Effort, recommended
 from driftgp.demo.settings import published
 from driftgp.evaluate import coverage, mse
 
@@ -32,18 +33,18 @@ BEYOND = {
 }
 
 
-def one_hot(effort: str = "medium") -> dict[str, Any]:
+def one_hot(effort: Effort = "medium") -> dict[str, Any]:
     """MSE with 24 one-hot hours among the inputs."""
     given = one_hot_load()
     beside = {name: scores(rivals.follow(name, given)) for name in ("persistence", "Ridge fitted once")}
     return {"default": scores(follow(given, effort)), **beside}
 
 
-def fried(effort: str = "medium") -> dict[str, float]:
+def fried(effort: Effort = "medium") -> dict[str, float]:
     """RMSE on Fried after row 1000, and on the first 1000 rows without any warm-up."""
     given = stream("fried")
     later = follow(given, effort).errors[1000 - WARMUP :]
-    nothing = default(given.X[:0], given.y[:0], effort)
+    nothing = recommended(given.X[:0], given.y[:0], effort=effort)
     cold = follow_from(nothing, nothing.init(given.X[:0], given.y[:0]), given, 0, 1000).errors
     return {"after_1000": float(np.sqrt(np.mean(later**2))), "first_1000": float(np.sqrt(np.mean(cold**2)))}
 
@@ -51,7 +52,7 @@ def fried(effort: str = "medium") -> dict[str, float]:
 # ---- late labels -----------------------------------------------------------------------------------------------------
 
 
-def late(effort: str = "medium", names: Sequence[str] = TIMED) -> dict[str, Any]:
+def late(effort: Effort = "medium", names: Sequence[str] = TIMED) -> dict[str, Any]:
     """MSE and coverage with labels that come 24 rows late, and MSE of the last target known at that time."""
     return {name: _late(delayed(stream(name)), effort) for name in names}
 
@@ -66,10 +67,10 @@ def delayed(given: Stream, rows: int = DELAY) -> Stream:
     return given._replace(X=X, y=given.y[rows - 1 :], time=time)
 
 
-def _late(given: Stream, effort: str) -> dict[str, float]:
+def _late(given: Stream, effort: Effort) -> dict[str, float]:
     known = WARMUP - DELAY + 1  # rows that have their labels when row 500 is predicted
     X, y = given.X[:known], given.y[:known]
-    model = default(X, y, effort, horizon=DELAY)
+    model = recommended(X, y, effort=effort, horizon=DELAY)
     service = Online(model, model.init(X, y))
     squares, inside = [], []
     for row in range(known, len(given.y)):
@@ -87,12 +88,12 @@ def _late(given: Stream, effort: str) -> dict[str, float]:
 # ---- long, toy, zones ------------------------------------------------------------------------------------------------
 
 
-def long(effort: str = "medium") -> dict[str, Any]:
+def long(effort: Effort = "medium") -> dict[str, Any]:
     """By year: MSE, coverage, microseconds per row, the most memory so far; and the MSE of linear regression."""
     given = long_load()
     assert given.time is not None
     years = given.time.astype("datetime64[Y]").astype(int) + 1970
-    model = default(given.X[:WARMUP], given.y[:WARMUP], effort)
+    model = recommended(given.X[:WARMUP], given.y[:WARMUP], effort=effort)
     state, found = model.init(given.X[:WARMUP], given.y[:WARMUP]), {}
     straight = (given.y[HALF:] - rivals.linear(given)) ** 2
     for year in np.unique(years):
@@ -109,7 +110,7 @@ def long(effort: str = "medium") -> dict[str, Any]:
     return found
 
 
-def toy(effort: str = "medium", seeds: int = SEEDS) -> dict[str, Any]:
+def toy(effort: Effort = "medium", seeds: int = SEEDS) -> dict[str, Any]:
     """Means over the seeds of the paper's toy stream: the default, and AGP with the published settings."""
     agp = AGP(**published())
     found: dict[str, list[tuple[float, float]]] = {"default": [], "AGP": []}
@@ -123,7 +124,7 @@ def toy(effort: str = "medium", seeds: int = SEEDS) -> dict[str, Any]:
     return {name: {"mse": float(value[0]), "coverage_95": float(value[1])} for name, value in means.items()}
 
 
-def load(effort: str = "medium") -> dict[str, Any]:
+def load(effort: Effort = "medium") -> dict[str, Any]:
     """MSE and coverage of each zone with the paper's inputs, all 24 hours, and the better of AGP and fast-AGP."""
     found = {}
     for name, hours in zones().items():

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.defaults.score import EFFORTS, default
+from benchmarks.defaults.score import EFFORTS
 from benchmarks.defaults.streams import WARMUP, Floats, Stream, stream
-from benchmarks.fresh import printed
+from benchmarks.fresh import FIRST, printed
 from benchmarks.models import standardised
 from benchmarks.streams import load_like
 from benchmarks.timing import Run, in_turn, ratio, spread, timed
 from driftgp import AGP, Online, prequential
 from driftgp.checkpoint import to_bytes
 from driftgp.data import Stream as Data
-from driftgp.defaults import LEARNING, kernel
+from driftgp.defaults import LEARNING, kernel, recommended
 from driftgp.models.model import Model
 
 ROUNDS = 3
@@ -23,23 +23,6 @@ ROWS = 3000  # that are timed
 INPUTS = (1, 8, 24)
 KEY = "AGP (20, 400)"  # one native AGP with M = 20 and T = 400: the unit of costs
 FIRST_ROWS = 400
-
-# The stream is made of its formula, so that nothing but driftgp is imported.
-FIRST = """
-import time
-import numpy as np
-from benchmarks.process import peak_bytes
-from driftgp import Online, recommended
-t = np.arange(401.0)
-X = np.sin(t[:, None] * (0.05 + 0.01 * np.arange(8)) + np.arange(8))
-X += 0.1 * np.cos(7.0 * t[:, None] * (1.0 + np.arange(8)))
-y = np.sin(2.0 * X[:, 0]) + 0.1 * np.sin(11.0 * t * t)
-model = recommended(X[:400], y[:400]{})
-online = Online(model, model.init(X[:400], y[:400]))
-float(online.predict(X[400]).mean[0])
-print(time.process_time())
-print(peak_bytes())
-"""
 
 
 def cost(names: Sequence[str] = ("fried", "CT", "appliances"), rounds: int = ROUNDS) -> dict[str, Any]:
@@ -52,7 +35,7 @@ def _cost(given: Stream, rounds: int) -> dict[str, Any]:
     plain = standardised(Data(given.name, X=given.X, y=given.y, warmup=WARMUP))
     agp = AGP(kernel(given.X.shape[1]), inducing=20, window=400, forgetting=1.0 - 1.0 / 400.0, **LEARNING)
     models: dict[str, tuple[Model, Floats, Floats]] = {KEY: (agp, plain.X, plain.y)}
-    models |= {effort: (default(X, y, effort), given.X, given.y) for effort in EFFORTS}
+    models |= {effort: (recommended(X, y, effort=effort), given.X, given.y) for effort in EFFORTS}
     measured = in_turn({name: _timed(*rows) for name, rows in models.items()}, rounds)
     found: dict[str, Any] = {KEY: {"microseconds": spread(measured[KEY]).median}}
     for effort in EFFORTS:
@@ -90,10 +73,9 @@ def slowest(model: Model, given: Stream, rounds: int = ROUNDS) -> dict[str, floa
 
 def fresh(rounds: int = ROUNDS) -> dict[str, Any]:
     """CPU seconds of a fresh process until the first prediction after 400 rows of eight inputs, and its bytes."""
-    found = {}
+    found: dict[str, Any] = {}
     for effort in EFFORTS:
-        option = "" if len(EFFORTS) == 1 else f", effort={effort!r}"
-        runs = [printed(FIRST.format(option)) for _ in range(rounds + 1)][1:]  # the first reads the disk
+        runs = [printed(FIRST.format(effort, 8)) for _ in range(rounds + 1)][1:]  # the first reads the disk
         seconds, peak = zip(*runs, strict=True)
         found[effort] = {"seconds": spread(seconds).median, "bytes": max(peak)}
     return found
@@ -106,7 +88,7 @@ def size() -> dict[str, Any]:
         for D in INPUTS:
             data = load_like(FIRST_ROWS, 1000, D)
             X, y = data.X[:FIRST_ROWS], data.y[:FIRST_ROWS]
-            model = default(X, y, effort)
+            model = recommended(X, y, effort=effort)
             state = prequential(model, model.init(X, y), data.X[FIRST_ROWS:], data.y[FIRST_ROWS:]).state
             stored = len(to_bytes(model, state))
             found.setdefault(effort, {})[str(D)] = {"memory": int(state.record.nbytes), "stored": stored}

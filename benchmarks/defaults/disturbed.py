@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.defaults.score import default, follow_from
+from benchmarks.defaults.score import follow_from
 from benchmarks.defaults.streams import TEN, WARMUP, Floats, Stream, stream
+from driftgp.defaults import Effort, recommended
 
 WILD = 50.0  # standard deviations
 JUMP = 10.0
@@ -25,10 +26,10 @@ class Place(NamedTuple):
     sign: float  # of the disturbance
 
 
-def places(given: Stream, effort: str, rows: Sequence[int]) -> Iterator[Place]:
+def places(given: Stream, effort: Effort, rows: Sequence[int]) -> Iterator[Place]:
     """The default at each of the rows, upward and downward in turn."""
     X, y = given.X[:WARMUP], given.y[:WARMUP]
-    model = default(X, y, effort)
+    model = recommended(X, y, effort=effort)
     state, at = model.init(X, y), WARMUP
     for i, row in enumerate(rows):
         state, at = follow_from(model, state, given, at, row).state, row
@@ -54,7 +55,7 @@ def with_steps(given: Stream, step: Floats, *, lagged: bool) -> Stream:
 # ---- wild ------------------------------------------------------------------------------------------------------------
 
 
-def wild(effort: str = "medium", names: Sequence[str] = TEN) -> dict[str, Any]:
+def wild(effort: Effort = "medium", names: Sequence[str] = TEN) -> dict[str, Any]:
     """MSE of the 50 rows after a wild cell / MSE of the same rows undisturbed: over all places, and at the worst.
 
     `target` is a label alone, `lags` a label that comes back in the inputs that are past targets, `input` a cell of one
@@ -63,7 +64,7 @@ def wild(effort: str = "medium", names: Sequence[str] = TEN) -> dict[str, Any]:
     return {name: _wild(stream(name), effort) for name in names}
 
 
-def _wild(given: Stream, effort: str) -> dict[str, float]:
+def _wild(given: Stream, effort: Effort) -> dict[str, float]:
     kinds = ("target", "lags", "input", "row") if any(name.startswith("lag ") for name in given.names) else _NO_LAGS
     above: dict[str, list[float]] = {kind: [] for kind in kinds}
     usual: list[float] = []
@@ -93,7 +94,7 @@ _NO_LAGS = ("target", "input", "row")
 # ---- jumps -----------------------------------------------------------------------------------------------------------
 
 
-def jump(effort: str = "medium", names: Sequence[str] = TEN) -> dict[str, Any]:
+def jump(effort: Effort = "medium", names: Sequence[str] = TEN) -> dict[str, Any]:
     """Rows after a jump of ten standard deviations, at each place, until the error is back within 20 %.
 
     That is the first row from which the RMSE of 100 rows is at most 1.2 times that of the same rows without the jump.
@@ -101,7 +102,7 @@ def jump(effort: str = "medium", names: Sequence[str] = TEN) -> dict[str, Any]:
     return {name: _jump(stream(name), effort) for name in names}
 
 
-def _jump(given: Stream, effort: str) -> dict[str, Any]:
+def _jump(given: Stream, effort: Effort) -> dict[str, Any]:
     found = []
     for place in places(given, effort, JUMPS):
         height = place.sign * JUMP * given.y.std()

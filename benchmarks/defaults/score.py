@@ -1,16 +1,12 @@
-"""The protocol: the first 500 rows start a model, and each row after that is predicted before it is learned.
+"""The protocol: the first 500 rows start a model, and each row after that is predicted before it is learned."""
 
-The functions here use nothing that version 0.1 did not have, so that its default is measured by the same lines.
-"""
-
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.defaults.streams import WARMUP, Floats, Stream, hours
 from benchmarks.timing import timed
-from driftgp.defaults import recommended
+from driftgp.defaults import Effort, recommended
 from driftgp.evaluate import coverage, crps, mse, nlpd, prequential
 
 Scores = dict[str, float]
@@ -18,9 +14,7 @@ LEVELS = (50, 80, 95)  # % of the intervals
 WINDOW = 500  # rows over which the least coverage is looked for
 BLOCK = 168  # rows that are in the same half, where one half judges what the other one has found
 LEAVES, LEAST = 8, 200  # of a tree, and rows in each
-_KNOWN = signature(recommended).parameters
-OLD = "horizon" not in _KNOWN  # whether this is version 0.1
-EFFORTS = ("low", "medium", "high") if "effort" in _KNOWN else ("medium",)
+EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
 
 
 class Followed(NamedTuple):
@@ -37,16 +31,10 @@ class Followed(NamedTuple):
         return self.y - np.asarray(self.prediction.mean)
 
 
-def default(X: Floats, y: Floats, effort: str = "medium", **options: Any) -> Any:
-    """The default model for a stream that begins so; a version without efforts has the one."""
-    chosen: dict[str, Any] = {"effort": effort} if "effort" in _KNOWN else {}
-    return recommended(X, y, **chosen, **options)
-
-
-def follow(stream: Stream, effort: str = "medium", warmup: int = WARMUP) -> Followed:
+def follow(stream: Stream, effort: Effort = "medium", warmup: int = WARMUP) -> Followed:
     """The default from the first rows of a stream to its end."""
     X, y = stream.X[:warmup], stream.y[:warmup]
-    model = default(X, y, effort)
+    model = recommended(X, y, effort=effort)
     return follow_from(model, model.init(X, y), stream, warmup)
 
 

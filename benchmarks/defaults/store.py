@@ -9,7 +9,7 @@ from typing import Any
 from driftgp.base.files import write_atomically
 
 FOLDER = Path(__file__).with_name("results")
-SOURCES = ("baseline", "rivals", "default", "parts")
+SOURCES = ("rivals", "default", "parts")
 Rows = dict[str, Any]  # by method and stream, or by part
 
 

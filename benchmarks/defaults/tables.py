@@ -9,7 +9,8 @@ import numpy as np
 from benchmarks.defaults import store
 from benchmarks.defaults.cases import SOKNL
 from benchmarks.defaults.cost import INPUTS, KEY
-from benchmarks.defaults.kept import BASELINE, LIGHTGBM, OURS, Kept, kept, mean_rank, names_of
+from benchmarks.defaults.kept import LIGHTGBM, Kept, kept, mean_rank, names_of
+from benchmarks.defaults.score import EFFORTS
 from benchmarks.defaults.streams import TEN
 from benchmarks.measured import number, table
 
@@ -56,7 +57,7 @@ def markdown() -> str:
 def summary() -> str:
     """The tables for users: errors beside LightGBM's, coverage, cost, and what each part is worth."""
     found = kept()
-    efforts = [effort for effort in OURS if set(found.get(effort, {})) >= set(TEN)]
+    efforts = [effort for effort in EFFORTS if set(found.get(effort, {})) >= set(TEN)]
     errors = []
     for name, score, power in (("RMSE", "mse", 0.5), ("CRPS", "crps", 1.0)):
         for effort in efforts:
@@ -69,7 +70,7 @@ def summary() -> str:
         "### Errors divided by LightGBM's\n\n" + table(["", *TEN, "mean"], errors),
         "### Coverage of the 95 % interval, % (least of any 500 rows)\n\n" + table(["", *TEN], coverage),
         "### Cost: µs of CPU per row\n\n" + table(["", *TEN], time),
-        "### Start and memory\n\n" + table(["", *OURS], _sizes()),
+        "### Start and memory\n\n" + table(["", *EFFORTS], _sizes()),
         _part("ablation", PARTS["ablation"]),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
@@ -91,7 +92,7 @@ def signed(value: float) -> str:
 
 def called(method: str) -> str:
     """What a line of a table is called."""
-    return f"default, {method} effort" if method in OURS else method
+    return f"default, {method} effort" if method in EFFORTS else method
 
 
 # ---- all methods, all streams ----------------------------------------------------------------------------------------
@@ -100,9 +101,9 @@ def called(method: str) -> str:
 def _by_stream(found: Kept) -> list[str]:
     """A table for each score: the first line absolute, the others against it."""
     return [
-        _against(found, "mse", "MSE / that of version 0.1's default", _ratio, _geometric),
-        _against(found, "nlpd", "NLPD − that of version 0.1's default", _difference, _arithmetic),
-        _against(found, "crps", "CRPS / that of version 0.1's default", _ratio, _geometric),
+        _against(found, "mse", f"MSE / that of {LIGHTGBM}", _ratio, _geometric),
+        _against(found, "nlpd", f"NLPD − that of {LIGHTGBM}", _difference, _arithmetic),
+        _against(found, "crps", f"CRPS / that of {LIGHTGBM}", _ratio, _geometric),
         _plain(found, "Coverage of the 95 % interval, % (least of any 500 rows)", _coverage),
         _plain(found, "Coverage of the 50 % and the 80 % interval, %", _inner),
         _plain(found, "Winkler score of the 95 % interval: width, and 40 times what a target is outside", _winkler),
@@ -136,8 +137,8 @@ def _against(
     compare: Callable[[float, float], float],
     average: Callable[[Sequence[float]], float],
 ) -> str:
-    base = found[BASELINE]
-    lines = [[f"{BASELINE}, absolute", *(number(base[name][score]) for name in TEN), "", ""]]
+    base = found[LIGHTGBM]
+    lines = [[f"{LIGHTGBM}, absolute", *(number(base[name][score]) for name in TEN), "", ""]]
     for method in names_of(found):
         values = [compare(found[method][name][score], base[name][score]) for name in TEN if name in found[method]]
         whole = len(values) == len(TEN)
@@ -279,11 +280,11 @@ def _costs() -> str:
     cost = store.read("parts").get("cost", {})
     lines = []
     for name, row in cost.items():
-        lines.append([f"{name}: cost per row / {KEY}", *(f"{row[effort]['ratio']:.2f}" for effort in OURS)])
-        slow = (row[effort]["slowest_row"] / row[effort]["median_row"] for effort in OURS)
+        lines.append([f"{name}: cost per row / {KEY}", *(f"{row[effort]['ratio']:.2f}" for effort in EFFORTS)])
+        slow = (row[effort]["slowest_row"] / row[effort]["median_row"] for effort in EFFORTS)
         lines.append([f"{name}: slowest row / median", *map(number, slow)])
     lines += _sizes()
-    return "### Cost\n\n" + table(["", *OURS], lines) if lines else ""
+    return "### Cost\n\n" + table(["", *EFFORTS], lines) if lines else ""
 
 
 def _sizes() -> list[list[str]]:
@@ -291,9 +292,9 @@ def _sizes() -> list[list[str]]:
     fresh, size = (store.read("parts").get(name, {}) for name in ("fresh", "bytes"))
     lines = []
     if fresh:
-        seconds = (number(fresh[effort]["seconds"]) for effort in OURS)
+        seconds = (number(fresh[effort]["seconds"]) for effort in EFFORTS)
         lines.append(["CPU s of a fresh process until its first prediction, D = 8", *seconds])
     for D in map(str, INPUTS) if size else ():
-        cells = (f"{size[effort][D]['memory'] / 1e3:.0f} ({size[effort][D]['stored'] / 1e3:.0f})" for effort in OURS)
+        cells = (f"{size[effort][D]['memory'] / 1e3:.0f} ({size[effort][D]['stored'] / 1e3:.0f})" for effort in EFFORTS)
         lines.append([f"KB per key in memory (stored), D = {D}", *cells])
     return lines
