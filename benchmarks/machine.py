@@ -9,6 +9,8 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from experiments import environment
+
 PACKAGES = (
     *("driftgp", "numpy", "scipy", "lightgbm", "scikit-learn", "river", "capymoa", "statsforecast"),
     *("torch", "gpytorch", "tinygp", "jax"),
@@ -53,21 +55,13 @@ def describe() -> dict[str, str]:
     from driftgp import describe as engine_of
 
     return {
-        "processor": _processor(),
+        "processor": environment.processor(),
         "cores": str(os.cpu_count()),
         "python": platform.python_version(),
         "compiler": _compiler(limit.compiler()),
         "engine": engine_of(AGP()),
         **{name: _version(name) for name in PACKAGES},
     }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def _compiler(found: str | None) -> str:

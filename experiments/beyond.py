@@ -1,22 +1,20 @@
 """Beyond the paper: the library's defaults, untouched, beside the paper's models and every rival on every stream."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from driftgp.data import Stream
 from driftgp.defaults import SHARES, in_own_units, recommended, sizes
 from driftgp.models.model import Model
 from driftgp.wrappers import Bank, Standardize
-from experiments import beyond_streams, methods, report
+from experiments import beyond_streams, methods, report, summary
 from experiments.beyond_streams import SERIES
 from experiments.experiment import Experiment
 from experiments.report import Section, Table
 from experiments.settings import Which
-from experiments.summary import Results, Summary, summarise
+from experiments.summary import Results, Summary
 from experiments.tasks import Method, Task
 
 Build = Callable[[Stream], Model]
@@ -28,22 +26,6 @@ SETTING = (
     "paper does not have. Rows with one λ are the members of the bank alone, with a memory 1/(1 − λ) of so many "
     "windows: what the bank saves the user from choosing. Coverage and width are those of the central intervals."
 )
-
-
-@dataclass(frozen=True)
-class Scores(Summary):
-    """Further results of a method on a series."""
-
-    coverage_50: float = float("nan")
-    coverage_80: float = float("nan")
-    coverage_95: float = float("nan")
-    coverage_99: float = float("nan")
-    width: float = float("nan")  # of the 95 % interval
-    crps: float = float("nan")
-    us_per_step: float = float("nan")  # of CPU, the warm-up included
-
-
-ADDED = [field.name for field in fields(Scores) if field.name not in {known.name for known in fields(Summary)}]
 
 
 class Beyond(Experiment):
@@ -74,12 +56,7 @@ class Beyond(Experiment):
 
     def summaries(self, results: Results) -> list[Summary]:
         """One line for each method and series."""
-        lines = [
-            scores(self.name, series, method, rows.filter(pl.col("series") == series))
-            for series in self.series
-            for method, rows in results.items()
-        ]
-        return [line for line in lines if line is not None]
+        return sorted(summary.by_series(self.name, results), key=lambda line: self.series.index(line.series))
 
     def section(self, results: Results) -> Section:
         """One table a series."""
@@ -92,18 +69,6 @@ class Beyond(Experiment):
         )
 
 
-def scores(experiment: str, series: str, method: str, rows: pl.DataFrame) -> Scores | None:
-    """One line from a method's rows of a series, means over its runs."""
-    line = summarise(experiment, series, method, rows)
-    if line is None:
-        return None
-    sound = rows.filter(pl.all_horizontal(pl.col("mse", "nlpd").is_finite()))
-    found = {name: float(sound[name].to_numpy().mean()) for name in ADDED if name in sound.columns}
-    samples = int(rows["y"].list.len().sum())
-    known = {field.name: getattr(line, field.name) for field in fields(Summary)}
-    return Scores(**known | found, us_per_step=1e6 * float(rows["seconds"].sum()) / samples)
-
-
 def _table(title: str, lines: list[Summary]) -> Table:
     head = ["method", "MSE", "50 %", "80 %", "95 %", "99 %", "width", "NLPD", "CRPS", "µs a step", "runs"]
     rows = [
@@ -112,7 +77,7 @@ def _table(title: str, lines: list[Summary]) -> Table:
             report.number(line.mse),
             *(report.number(100 * getattr(line, f"coverage_{level}"), "{:.2f}") for level in (50, 80, 95, 99)),
             *(report.number(getattr(line, name)) for name in ("width", "nlpd", "crps")),
-            report.number(getattr(line, "us_per_step", None), "{:.0f}"),
+            report.number(line.us_per_step, "{:.0f}"),
             str(line.runs),
         ]
         for line in lines

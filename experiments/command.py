@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from driftgp.base.cores import cores
 from driftgp.cli import console
 from driftgp.cli.console import Column
 
@@ -101,7 +102,7 @@ def reproduce(
     chosen_zones, chosen_hours = _zones(zones), _numbers("hours", hours, 1, 24) if hours else None
     chosen_seeds, names, chosen_series = _seeds(seeds), _names(methods), _series(what, series)
     setups = _setups(setup)
-    from experiments import environment, reproduce
+    from experiments import reproduce
     from experiments.tasks import HOURS, Selection
 
     selection = Selection(chosen_seeds, chosen_zones, chosen_hours or HOURS, data, chosen_series, setups)
@@ -109,7 +110,7 @@ def reproduce(
     plans = {experiment: reproduce.plans(experiment, names, output) for experiment in experiments}
     if minutes > 0:
         for of_one in plans.values():
-            _run(of_one, jobs or environment.cores(), minutes)
+            _run(of_one, jobs or cores(), minutes)
     results = {experiment: {plan.method.name: plan.rows() for plan in of_one} for experiment, of_one in plans.items()}
     lines = [line for experiment, found in results.items() for line in experiment.summaries(found)]
     _show(lines, as_json)

@@ -1,10 +1,11 @@
 """What a report says of where it was made: versions, and the machine without its name."""
 
-import os
 import platform
 import sys
 from importlib import metadata
 from pathlib import Path
+
+from driftgp.base.cores import cores
 
 PACKAGES = ("driftgp", "numpy", "scipy", "polars", "jax", "jaxlib", "equinox", "optax")  # the last four for the rivals
 
@@ -23,15 +24,11 @@ def versions() -> dict[str, str]:
 
 def machine() -> str:
     """Processor, cores and system."""
-    return f"{_processor()}, {cores()} cores, {platform.system()} on {platform.machine()}"
+    return f"{processor()}, {cores()} cores, {platform.system()} on {platform.machine()}"
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _processor() -> str:
+def processor() -> str:
+    """What the machine computes with."""
     if sys.platform == "linux":
         try:
             lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

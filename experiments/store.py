@@ -20,6 +20,7 @@ from driftgp.engine import engine
 from driftgp.models.model import Model
 from driftgp.stream.model_json import described
 from experiments import environment
+from experiments.summary import MEANS
 from experiments.tasks import Task
 
 SCHEMA: dict[str, Any] = {
@@ -28,35 +29,16 @@ SCHEMA: dict[str, Any] = {
     "output": pl.Int64,
     "seconds": pl.Float64,
     "mse": pl.Float64,
-    "coverage": pl.Float64,
-    "mape": pl.Float64,
-    "nlpd": pl.Float64,
-    "coverage_50": pl.Float64,
-    "coverage_80": pl.Float64,
-    "coverage_95": pl.Float64,
-    "coverage_99": pl.Float64,
-    "width": pl.Float64,
-    "crps": pl.Float64,
+    **dict.fromkeys(MEANS, pl.Float64),
     "warmup_seconds": pl.Float64,
     "points": pl.Float64,
     "failed": pl.Int64,
-    "y": pl.List(pl.Float32),
-    "mean": pl.List(pl.Float32),
-    "std": pl.List(pl.Float32),
+    **dict.fromkeys(("y", "mean", "std"), pl.List(pl.Float32)),
 }
 
+
 # Columns that results of earlier days lack; there they are empty.
-LATER = (
-    "coverage_50",
-    "coverage_80",
-    "coverage_95",
-    "coverage_99",
-    "width",
-    "crps",
-    "warmup_seconds",
-    "points",
-    "failed",
-)
+LATER = (*(name for name in MEANS if name not in ("coverage", "mape", "nlpd")), "warmup_seconds", "points", "failed")
 
 
 def keys(model: Model) -> Callable[[Task], str]:
@@ -99,9 +81,7 @@ def read(place: Path, keys: Collection[str]) -> pl.DataFrame:
 def _rows(path: Path, keys: Collection[str]) -> pl.DataFrame:
     try:
         rows = pl.read_parquet(path).filter(pl.col("key").is_in(list(keys)))
-        later = [
-            pl.lit(None, SCHEMA[name]).alias(name) for name in SCHEMA if name not in rows.columns and name in LATER
-        ]
+        later = [pl.lit(None, SCHEMA[name]).alias(name) for name in LATER if name not in rows.columns]
         return rows.with_columns(later).select(list(SCHEMA))
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path} holds no results that can be read ({error}): remove it and run again") from error

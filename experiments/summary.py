@@ -10,6 +10,10 @@ Results = Mapping[str, pl.DataFrame]  # method → rows of `store.SCHEMA`
 Lines = dict[str, dict[str, "Summary"]]  # method → series → line
 
 
+NAN = float("nan")
+MEANS = ("coverage", "mape", "nlpd", "coverage_50", "coverage_80", "coverage_95", "coverage_99", "width", "crps")
+
+
 @dataclass(frozen=True)
 class Summary:
     """What a method did on a series: means over its runs (seeds, or hours of the day)."""
@@ -24,7 +28,14 @@ class Summary:
     seconds: float  # of CPU for one series: predicting and learning from all its samples after the warm-up
     runs: int  # how many the means are over
     failed: int = 0  # runs left out because a prediction was not finite, or a step failed
-    error: float = float("nan")  # standard error of the MSE over the runs
+    error: float = NAN  # standard error of the MSE over the runs
+    coverage_50: float = NAN  # of the central intervals
+    coverage_80: float = NAN
+    coverage_95: float = NAN
+    coverage_99: float = NAN
+    width: float = NAN  # of the 95 % interval
+    crps: float = NAN
+    us_per_step: float = NAN  # of CPU, the warm-up included
 
 
 def summarise(experiment: str, series: str, method: str, rows: pl.DataFrame) -> Summary | None:
@@ -38,13 +49,12 @@ def summarise(experiment: str, series: str, method: str, rows: pl.DataFrame) -> 
         series=series,
         method=method,
         mse=float(mse.mean()),
-        coverage=float(sound["coverage"].to_numpy().mean()),
-        mape=float(sound["mape"].to_numpy().mean()),
-        nlpd=float(sound["nlpd"].to_numpy().mean()),
         seconds=float(rows.group_by("series").agg(pl.col("seconds").sum())["seconds"].to_numpy().mean()),
         runs=len(sound),
         failed=len(rows) - len(sound),
-        error=float(mse.std(ddof=1) / np.sqrt(len(mse))) if len(mse) > 1 else float("nan"),
+        error=float(mse.std(ddof=1) / np.sqrt(len(mse))) if len(mse) > 1 else NAN,
+        us_per_step=1e6 * float(rows["seconds"].sum()) / int(rows["y"].list.len().sum()),
+        **{name: float(sound[name].to_numpy().mean()) for name in MEANS},
     )
 
 

@@ -86,11 +86,6 @@ class OSGP(Rival):
     learn_inducing: bool = settings.flag(True)
     inducing_inputs: Any = settings.inputs()
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        settings.at_most(self.inducing_inputs, self.inducing)
-
     # ---- what a rival provides ---------------------------------------------------------------------------------------
 
     def begin(self, X: Array, y: Array) -> OSGPState:

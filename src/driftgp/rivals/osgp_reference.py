@@ -105,11 +105,6 @@ class ReferenceOSGP(Rival):
     placement: str = settings.one_of("greedy", inducing_points.PLACEMENTS)
     seed: Any = settings.seed()
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        settings.at_most(self.inducing_inputs, self.inducing)
-
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
         """Refuse several outputs."""
         if outputs > 1:

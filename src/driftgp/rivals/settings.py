@@ -23,7 +23,7 @@ from driftgp.gp.settings import JITTER, forgetting_factor
 from driftgp.kernels import positive
 from driftgp.rivals.jax_kernels import checked_kernel
 
-__all__ = ["JITTER", "at_most", "check", "forgetting_factor"]
+__all__ = ["JITTER", "check", "forgetting_factor"]
 
 Reader = Callable[[str, Any], Any]  # from a setting's name and what was given to its value
 
@@ -47,6 +47,9 @@ def check(module: Any) -> None:
     for field in dataclasses.fields(module):
         if "reader" in field.metadata:
             setattr(module, field.name, field.metadata["reader"](field.name, getattr(module, field.name)))
+    U = getattr(module, "inducing_inputs", None)
+    if U is not None and len(U) > module.inducing:
+        raise ValueError(f"inducing_inputs must have at most inducing ({module.inducing}) rows; got {len(U)}")
 
 
 # ---- kinds of settings -----------------------------------------------------------------------------------------------
@@ -88,14 +91,8 @@ def noise(default: float = 1.0) -> Any:
 
 
 def inputs() -> Any:
-    """First inducing inputs as the user gives them, or None to have them placed: see `at_most`."""
+    """First inducing inputs as the user gives them, at most `inducing` rows, or None to have them placed."""
     return read(None, checks.inputs)
-
-
-def at_most(inducing_inputs: np.ndarray | None, inducing: int) -> None:
-    """Refuse more first inducing inputs than there are inducing points."""
-    if inducing_inputs is not None and len(inducing_inputs) > inducing:
-        raise ValueError(f"inducing_inputs must have at most inducing ({inducing}) rows; got {len(inducing_inputs)}")
 
 
 def seed() -> Any:

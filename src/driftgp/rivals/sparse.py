@@ -55,7 +55,6 @@ class SparseModel(WindowedModel):
     def __post_init__(self, attenuation: float | None) -> None:
         """Check the settings."""
         super().__post_init__(attenuation)
-        settings.at_most(self.inducing_inputs, self.inducing)
         if self.renew is None:
             self.renew = max(self.window // self.inducing, 1)
 
