@@ -173,7 +173,7 @@ class Fleet:
             block = streams.read(X, learn=True)
             targets = streams.targets(block, y)
             rows, plain = checked_batch(block.codes, streams.plain_targets(targets), gaps=streams.start.gaps)
-            streams.start_from(streams.start.plan(rows, plain).model.init(rows, plain), block)
+            streams.start_from(streams.start.choose(rows, plain).model.init(rows, plain), block)
 
     def predict(self, keys: Any, X: Any = None, *, unknown: Literal["refuse", "start"] | None = None) -> Prediction:
         """Distribution of new targets at the rows of X, N×D, each by the model of its key; nothing changes.

@@ -47,7 +47,7 @@ class AGPRegressor(Configured, base.MiniBatchRegressor):
     def _prepare(self) -> None:
         start = self._start()
         if start is not None:
-            start.plan(np.zeros((0, 1)), np.zeros(0))  # refuses what is wrong
+            start.choose(np.zeros((0, 1)), np.zeros(0))  # refuses what is wrong
         self._stream = self._online()
         fixed = () if self.features is None else (*self.features, *(() if self.time is None else (self.time,)))
         self._columns: Columns = {feature: feature for feature in fixed}

@@ -57,30 +57,30 @@ def test_without_settings_of_an_agp_it_is_online(settings):
 
 
 def test_settings_reach_one_agp_in_the_wrappers_of_the_default():
-    plan = AGPStart(inducing=7, window=30, learn_every=5, forgetting=0.9, noise=0.2, warmup_iterations=9).plan(X, Y)
-    model, wrappers = held(plan.model)
+    choice = AGPStart(inducing=7, window=30, learn_every=5, forgetting=0.9, noise=0.2, warmup_iterations=9).choose(X, Y)
+    model, wrappers = held(choice.model)
     assert (model.inducing, model.window, model.learn_every, model.forgetting) == (7, 30, 5, 0.9)
     assert (model.noise, model.warmup_iterations) == ((0.2,), 9)
     assert wrappers == held(recommended(X, Y))[1]
-    assert plan.warmup == 30
+    assert choice.warmup == 30
 
 
 def test_without_standardising_no_wrapper_changes_the_units_or_the_inputs():
-    _, wrappers = held(AGPStart(standardize=False).plan(X, Y).model)
+    _, wrappers = held(AGPStart(standardize=False).choose(X, Y).model)
     assert wrappers == [kind for kind in held(recommended(X, Y))[1] if kind not in (Standardize, Within)]
 
 
 def test_what_is_left_out_is_as_in_the_default():
     member = held(recommended(X, Y))[0].models[0]
-    model, _ = held(AGPStart(forgetting=0.9).plan(X, Y).model)
+    model, _ = held(AGPStart(forgetting=0.9).choose(X, Y).model)
     names = ("kernel", "noise", "inducing", "window", "step", "prior", "learn_every", "warmup_iterations")
     assert [getattr(model, name) for name in names] == [getattr(member, name) for name in names]
-    assert held(AGPStart(prior=np.inf).plan(X, Y).model)[0].prior is None
+    assert held(AGPStart(prior=np.inf).choose(X, Y).model)[0].prior is None
 
 
 def test_a_window_is_large_enough_for_the_points_and_the_points_are_few_enough_for_the_window():
-    assert held(AGPStart(inducing=150).plan(X[:, :1], Y).model)[0].window == 150
-    assert held(AGPStart(window=5).plan(X, Y).model)[0].inducing == 5
+    assert held(AGPStart(inducing=150).choose(X[:, :1], Y).model)[0].window == 150
+    assert held(AGPStart(window=5).choose(X, Y).model)[0].inducing == 5
 
 
 def test_a_stream_is_not_chosen_for_before_its_window_is_full():

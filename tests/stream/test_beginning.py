@@ -27,20 +27,17 @@ class ByCount:
 
     first, gaps = ENOUGH, True
 
-    def plan(self, X, y):
+    def choose(self, X, y):
         return Choice(model(8 if len(X) < ENOUGH else 12))
-
-    def meanwhile(self, X, y):
-        return self.plan(X, y)
 
 
 class Always(ByCount):
-    def plan(self, X, y):
+    def choose(self, X, y):
         return Choice(model(8))
 
 
 class Warmed(ByCount):
-    def plan(self, X, y):
+    def choose(self, X, y):
         return Choice(model(8), warmup=10)
 
 
@@ -68,7 +65,7 @@ def test_once_the_first_rows_are_there_it_makes_no_difference_how_they_came(kind
     start = kind()
     expected = bits(at_once(start))
     assert bits(in_parts(start, *parts)) == expected
-    direct = start.plan(X[:ENOUGH], Y[:ENOUGH])
+    direct = start.choose(X[:ENOUGH], Y[:ENOUGH])
     state = direct.model.init(X[: direct.warmup], Y[: direct.warmup])
     assert direct.model.update(state, X[direct.warmup :], Y[direct.warmup :]).record.tobytes() == expected
 
@@ -172,7 +169,7 @@ def test_the_rows_that_are_kept_are_never_more_than_choose_the_model():
 
 def test_the_default_is_recommended_for_as_many_rows_as_the_longest_window_holds():
     assert Default().first == FIRST == 400
-    assert Default().plan(X, Y) == Choice(recommended(X, Y), 0)
+    assert Default().choose(X, Y) == Choice(recommended(X, Y), 0)
     online = Online()
     online.update(X[0], Y[0])
     assert online.model == recommended(X[:0], Y[:0])

@@ -40,10 +40,8 @@ class Small:
 
     first, gaps = 25, True
 
-    def plan(self, X, y):
+    def choose(self, X, y):
         return Choice(MODEL)
-
-    meanwhile = plan
 
 
 def online(**options) -> Online:

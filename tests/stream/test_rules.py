@@ -28,10 +28,8 @@ class Small:
 
     first, gaps = 25, True
 
-    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
+    def choose(self, X: np.ndarray, y: np.ndarray) -> Choice:
         return Choice(MODEL)
-
-    meanwhile = plan
 
 
 def rows(count: int = N, **changes: Any) -> list[dict[str, Any]]:

@@ -49,11 +49,7 @@ class AGPStart:
         """Inputs may be NaN."""
         return True
 
-    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
-        """The model for a stream of which nothing is known."""
-        return self.plan(X, y)
-
-    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
+    def choose(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """An AGP with these settings in the wrappers of the default, for a stream that begins so."""
         model = self._agp(X.shape[1], y)
         T = model.window or 0

@@ -41,11 +41,7 @@ class ByName:
         """Inputs may be NaN."""
         return True
 
-    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
-        """The model, cold."""
-        return Choice(self.model(X.shape[1]))
-
-    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
+    def choose(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
         """The model, warmed up on these rows."""
         return Choice(self.model(X.shape[1]), len(X))
 

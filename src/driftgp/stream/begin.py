@@ -32,11 +32,8 @@ class Start(Protocol):
     def gaps(self) -> bool:
         """Whether inputs may be NaN."""
 
-    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
-        """The model until then, given an empty batch of the series' shapes."""
-
-    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
-        """The model for a series that begins with these rows, N×D and N (or N×P)."""
+    def choose(self, X: np.ndarray, y: np.ndarray) -> Choice:
+        """The model for a series that begins with these rows, N×D and N (or N×P); until there are `first`, N = 0."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +48,7 @@ class Given:
         """Whether the model takes inputs that are NaN."""
         return self.model.fills_gaps
 
-    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
-        """The model, cold."""
-        return Choice(self.model)
-
-    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
+    def choose(self, X: np.ndarray, y: np.ndarray) -> Choice:  # noqa: ARG002
         """The model, warmed up on the rows that are there."""
         return Choice(self.model, len(X))
 
@@ -87,11 +80,7 @@ class Default:
         """Refuse wrong settings before the first row."""
         check_effort(self.effort)
 
-    def meanwhile(self, X: np.ndarray, y: np.ndarray) -> Choice:
-        """The default for a series of which nothing is known."""
-        return self.plan(X, y)
-
-    def plan(self, X: np.ndarray, y: np.ndarray) -> Choice:
+    def choose(self, X: np.ndarray, y: np.ndarray) -> Choice:
         """The default for these rows."""
         effort, support = self.effort, self.support
         return Choice(

@@ -135,10 +135,6 @@ class Quick:
                 series.clock = clock
         return True
 
-    def forget(self) -> None:
-        """Forget the last forecast: rows were learned by another way."""
-        self._known = None
-
     @property
     def flat(self) -> bool:
         """Whether a target is a plain number."""

@@ -231,7 +231,7 @@ class Series:
             categories = self.owner.plan.grown(categories, row)
         encoder, first = self.owner.encoder(categories), self.owner.start.first
         X, y = encoder.expanded(rows.raw), self.owner.plain_targets(rows.y)
-        choice = self.owner.start.plan(X[: first or len(X)], y[: first or len(y)])
+        choice = self.owner.start.choose(X[: first or len(X)], y[: first or len(y)])
         yield from self._replayed(choice, encoder, rows)
         self.categories = categories
         self.learned += len(rows)
@@ -258,7 +258,7 @@ class Series:
             kept = self.buffer.rows
             if self.owner.start.first:
                 X = self._encoder.expanded(kept.raw)
-                choice = self.owner.start.plan(X, self.owner.plain_targets(kept.y))
+                choice = self.owner.start.choose(X, self.owner.plain_targets(kept.y))
                 choice = choice._replace(warmup=min(choice.warmup, len(kept)))
                 if choice != self.choice:
                     yield from self._replayed(choice, self._encoder, kept)
@@ -274,7 +274,7 @@ class Series:
         self.categories = categories
 
     def _meanwhile(self, encoder: Encoder) -> Choice:
-        choice = self.owner.start.meanwhile(
+        choice = self.owner.start.choose(
             np.zeros((0, encoder.width)), self.owner.plain_targets(np.zeros((0, self.owner.P)))
         )
         return choice._replace(warmup=0)  # there is no batch yet: rows are learned one after another

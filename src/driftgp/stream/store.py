@@ -179,7 +179,7 @@ def states_of(kind: str, stored: dict[str, Any], given: Model | Start | None) ->
     """States of one model, each once it is admitted."""
     layout = admission.layout_from(stored["layout"])
     if given is not None and not isinstance(given, Model):
-        given = given.meanwhile(np.zeros((0, layout.inputs)), np.zeros(0)).model
+        given = given.choose(np.zeros((0, layout.inputs)), np.zeros(0)).model
     model = model_of(kind, stored["model"], given if given is not None and plain(given) == stored["model"] else None)
     admission.believe(kind, model, layout, np.asarray(stored["records"]).nbytes)
     dtype, words = admission.record_dtype(model, layout), np.asarray(stored["records"], np.uint64)
