@@ -10,6 +10,7 @@
 
 #include "laws.hpp"
 #include "products.hpp"
+#include "triangle.hpp"
 
 using namespace DRIFTGP_LEVEL;
 
@@ -108,6 +109,60 @@ void factors(int m) {
     if (factorise(m, A.data(), A.ld)) near("NaN", m, 1.0, 0.0, 0.0);
 }
 
+void triangles(int F) {
+    const int count = 3;
+    const double gain[] = {0.5, 2.0, 0.1}, inverse = 1.25;
+    Matrix A = positive(F), g = random_matrix(count, F), phi = random_matrix(F, 1);
+    // numbers before and behind the triangle, to see whether they stay; vectors without padding
+    std::vector<double> kept(packed_size(F) + 2 * W, -7.0), changes, x, product(F + W, -7.0);
+    double *triangle = kept.data() + W;
+    pack(A.data(), F, A.ld, triangle);
+    for (int i = 0; i < F; i++) x.push_back(phi(i, 0));
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < F; i++) changes.push_back(g(k, i));
+    Triangle(F).times(triangle, x.data(), product.data());
+    for (int i = 0; i < F; i++) near("triangle times", F, product[i], plain_product(A, phi)(i, 0), 1e-12);
+    for (int j = 0; j < F; j++) {
+        std::vector<double> column(F);
+        Triangle(F).column(triangle, j, column.data());
+        for (int i = 0; i < F; i++) near("column of a triangle", F, column[i], A(i, j), 0.0);
+    }
+    Memory memory;
+    Triangle(F).lose(triangle, changes.data(), gain, count, inverse, memory);
+    Matrix rest(F, F), expected(F, F);
+    unpack(triangle, F, rest.ld, rest.data());
+    for (int i = 0; i < F; i++)
+        for (int j = i; j < F; j++) {
+            expected(i, j) = A(i, j);
+            for (int k = 0; k < count; k++) expected(i, j) -= gain[k] * g(k, i) * g(k, j);
+            expected(i, j) *= inverse;
+        }
+    alike("triangle without changes", rest, expected);
+    for (int i = 0; i < W; i++) {
+        near("before a triangle", F, kept[i], -7.0, 0.0),
+            near("behind a triangle", F, *(kept.end() - 1 - i), -7.0, 0.0);
+        near("behind a product", F, product[F + i], -7.0, 0.0);
+    }
+}
+
+void lanes() {
+    Vec rows[W];
+    double expected[W];
+    for (int r = 0; r < W; r++) {
+        expected[r] = 0.0;
+        for (int l = 0; l < W; l++) expected[r] += rows[r][l] = std::sin(1.0 + r + 10.0 * l);
+    }
+    Vec found = sums(rows);
+    for (int r = 0; r < W; r++) near("sums over lanes", r, found[r], expected[r], 1e-14);
+    for (int n = 0; n < 6 * W; n++) {
+        std::vector<double> a(n), b(n);
+        double product = 0.0, sum = 0.0;
+        for (int i = 0; i < n; i++) a[i] = i + 1.0, b[i] = 1.0 / (i + 2.0), product += a[i] * b[i], sum += a[i];
+        near("dot without padding", n, loose_dot(a.data(), b.data(), n), product, 1e-14);
+        near("sum without padding", n, loose_dot(a.data(), nullptr, n), sum, 1e-14);
+    }
+}
+
 void functions() {
     for (double x = 0.0; x < 700.0; x = 1.1 * x + 1e-3)
         near("exp", 0, exponential(all(-x))[0] / std::exp(-x), 1.0, 1e-15);
@@ -154,6 +209,8 @@ int main() {
         for (int columns : {1, 2, 4, 7, 12, 25, 49})
             for (int inner : {1, 2, 9, 24, 31}) products(rows, columns, inner);
     for (int m : {1, 2, 3, 8, 23, 24, 25, 60}) factors(m);
+    for (int F = 1; F < 8 * W; F++) triangles(F);
+    lanes();
     functions();
     laws();
     return wrong > 0;

@@ -7,13 +7,14 @@
 #include "descent.hpp"
 #include "evidence.hpp"
 #include "heads.hpp"
+#include "remembered.hpp"
 
 namespace DRIFTGP_LEVEL {
 
 class Anchored : public Node {
     enum Stage { NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS };
     // as in anchored.py
-    static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 100, REPLAY_ROWS = 64;
+    static constexpr int SUMS_ROWS = 250, SLOPE_ROWS = 250, REPLAY_ROWS = 64;
     static constexpr int64_t FIRST_POINTS = 26, LATER_POINTS = 11, FEWEST = 32, LONGEST = 4000, APART = 100, SINCE = 50;
     static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7,
                             LEAST_NOISE = -23.025850929940457;  // the last: log 1e-10
@@ -27,8 +28,7 @@ class Anchored : public Node {
            stage = 0, at = 0, first = 0, span = 0, next_Z = 0, next_N = 0, next_points = 0, sums = 0, moments = 0,
            totals = 0;
     int ldF = 0;
-    size_t again =
-        0;  // where the last forecast is kept for the step after it: whose, its rows, x, φ, and C φ of each head
+    Remembered last;  // of a forecast: φ, and C φ of each head, by x
 
     // ---- rows and regressions
 
@@ -48,7 +48,7 @@ class Anchored : public Node {
     void recur(double *state, const double *x, const double *target, double *wrong, Memory &memory) const {
         Lease lease(memory);
         const double *phi, *products = nullptr;
-        if (const double *known = known_of(state, x, memory)) {
+        if (const double *known = last.find(state, whole(state, rows), x, memory)) {
             phi = known, products = known + F;
         } else {
             double *own = memory.zeros(F);
@@ -56,25 +56,7 @@ class Anchored : public Node {
             phi = own;
         }
         heads.learn(state, phi, target, std::exp(state[theta + K - 1]), whole(state, rows), wrong, products, memory);
-        forget_forecast(memory);
-    }
-    // φ at x and C φ of each head, if the last forecast of this call was of this state as it is, and of x; or nullptr.
-    const double *known_of(const double *state, const double *x, Memory &memory) const {
-        if (!memory.kept) return nullptr;
-        const double *from = memory.kept + again, *of = nullptr;
-        std::memcpy(&of, from, sizeof of);
-        if (of != state || whole(from, 1) != whole(state, rows)) return nullptr;
-        return std::memcmp(from + 2, x, D * sizeof(double)) == 0 ? from + 2 + D : nullptr;
-    }
-    double *keep_forecast(const double *state, const double *x, Memory &memory) const {
-        double *to = memory.kept + again;
-        std::memcpy(to, &state, sizeof state);
-        whole(to, 1) = whole(state, rows);
-        std::copy_n(x, D, to + 2);
-        return to + 2 + D;
-    }
-    void forget_forecast(Memory &memory) const {
-        if (memory.kept) memory.kept[again] = 0.0;
+        last.forget(memory);
     }
     // Regressions that know nothing but the last few rows.
     void learn_again(double *state, Memory &memory) const {
@@ -184,6 +166,27 @@ class Anchored : public Node {
         std::fill_n(state + totals, size_t(5 + D), 0.0);
         whole(state, stage) = SUMS, whole(state, at) = 0;
     }
+    // Calls add(i, j, n, more) for each piece of the upper triangle of ΦᵀΦ, F×F, as soon as it is there: row i, columns
+    // j … j + n − 1.
+    template <class Add>
+    static void squares_by_pieces(int count, int F, const double *Phi, int ld, Memory &memory, Add add) {
+        Lease lease(memory);
+        constexpr int WIDE = 3 * W;
+        double *piece = memory.take(size_t(F) * WIDE);
+        for (int first = 0; first < F; first += WIDE) {
+            int wide = std::min(WIDE, F - first), high = first + wide;
+            product<true>(high, wide, count, Phi, ld, Phi + first, ld, piece, WIDE);
+            for (int i = 0; i < high; i++) {
+                int j = std::max(i, first);
+                add(i, j, high - j, piece + size_t(i) * WIDE + j - first);
+            }
+        }
+    }
+    // b = Φᵀ y for output o.
+    static void with_targets(int count, const double *Phi, int ld, const double *const *ys, int o, double *b) {
+        clear(b, ld);
+        for (int i = 0; i < count; i++) axpy(ys[i][o], Phi + size_t(i) * ld, b, 0, ld);
+    }
     void clear_sums(double *state) const {
         std::fill_n(state + sums, size_t(std::max(heads.count(), 2)) * packed_size(F), 0.0);
         std::fill_n(state + moments, size_t(heads.count()) * F * P, 0.0);
@@ -206,19 +209,19 @@ class Anchored : public Node {
         int count = next_rows(state, SUMS_ROWS, xs, ys);
         double *Nt = z.turned(state + next_N, memory);
         double *Kx = memory.take(size_t(count) * z.ld), *near = memory.take(size_t(count) * z.ld);
-        double *Phi = memory.take(size_t(count) * ld), *S = memory.zeros(size_t(own) * ld);
+        double *Phi = memory.take(size_t(count) * ld), *b = memory.take(ld);
         z.features(xs, count, Nt, Kx, near, Phi, own, ld);
-        unpack(state + sums, own, ld, S);
-        product<true>(own, own, count, Phi, ld, Phi, ld, S, ld, FIRST, LAST, ADD, true);
-        pack(S, own, ld, state + sums);
+        double *S = state + sums;
+        squares_by_pieces(count, own, Phi, ld, memory, [&](int i, int j, int n, const double *more) {
+            mix(1.0, S + packed_row(own, i) + j - i, 1.0, more, n);
+        });
         double square = 0.0, inside = 0.0;
-        for (int i = 0; i < count; i++) {
-            const double *phi = Phi + size_t(i) * ld;
-            inside += loose_dot(phi + 1 + D, phi + 1 + D, z.m);
-            for (int q = 0; q < P; q++) {
-                square += ys[i][q] * ys[i][q];
-                for (int j = 0; j < own; j++) state[moments + size_t(j) * P + q] += phi[j] * ys[i][q];
-            }
+        for (int i = 0; i < count; i++)
+            inside += loose_dot(Phi + size_t(i) * ld + 1 + D, Phi + size_t(i) * ld + 1 + D, z.m);
+        for (int o = 0; o < P; o++) {
+            with_targets(count, Phi, ld, ys, o, b);
+            for (int j = 0; j < own; j++) state[moments + size_t(j) * P + o] += b[j];
+            for (int i = 0; i < count; i++) square += ys[i][o] * ys[i][o];
         }
         state[totals] += square, state[totals + 1] += count * p.variance - inside;
         whole(state, at) += count;
@@ -230,18 +233,16 @@ class Anchored : public Node {
         double *A = memory.zeros(size_t(own) * ld), q = p.noise, n = double(sampled(state));
         unpack(state + sums, own, ld, A);
         for (int i = 0; i < own; i++) {
-            for (int j = i; j < own; j++) A[size_t(i) * ld + j] /= q;
+            scale(1.0 / q, A + size_t(i) * ld, i, own);
             A[size_t(i) * ld + i] += 1.0;
         }
         double log_determinant = inverse_of(own, A, ld, memory);
         if (std::isnan(log_determinant)) return give_up(state);
         double *c = memory.zeros(size_t(own) * P), explained = 0.0, weights = 0.0, trace = 0.0;
         double squared = state[totals] / q, rest = P * state[totals + 1] / (2.0 * q);
+        times_columns(own, A, ld, state + moments, 1.0 / q, c, memory);
         for (int i = 0; i < own; i++) {
             trace += A[size_t(i) * ld + i];
-            for (int j = 0; j < own; j++)
-                for (int o = 0; o < P; o++)
-                    c[i * P + o] += A[size_t(i) * ld + j] * state[moments + size_t(j) * P + o] / q;
             for (int o = 0; o < P; o++) {
                 explained += c[i * P + o] * state[moments + size_t(i) * P + o] / q;
                 weights += c[i * P + o] * c[i * P + o];
@@ -255,6 +256,15 @@ class Anchored : public Node {
         reach(state, A, own, ld, c, memory);
         std::copy_n(c, size_t(own) * P, state + moments);
         whole(state, stage) = SLOPE, whole(state, at) = 0;
+    }
+    // f A B for a matrix A, rows×rows, and B and the result with P columns.
+    void times_columns(int rows, const double *A, int ld, const double *B, double f, double *to, Memory &memory) const {
+        Lease lease(memory);
+        double *column = memory.take(rows);
+        for (int o = 0; o < P; o++) {
+            for (int j = 0; j < rows; j++) column[j] = f * B[size_t(j) * P + o];
+            for (int i = 0; i < rows; i++) to[size_t(i) * P + o] = loose_dot(A + size_t(i) * ld, column, rows);
+        }
     }
     // What the bound asks of 1, √v x and k(Z, x) rather than of φ(x) (evidence.reach): A⁻¹ goes to the sums, c is
     // changed.
@@ -286,9 +296,8 @@ class Anchored : public Node {
             std::copy_n(turned + size_t(i) * ldm, m, row + first - i);
         }
         for (int o = 0; o < P; o++) {
-            double *of = memory.zeros(m);
-            for (int i = 0; i < m; i++)
-                for (int j = 0; j <= i; j++) of[j] += N[size_t(i) * ldm + j] * c[size_t(first + i) * P + o];
+            double *of = memory.zeros(ldm);
+            for (int i = 0; i < m; i++) axpy(c[size_t(first + i) * P + o], N + size_t(i) * ldm, of, 0, i + 1);
             for (int j = 0; j < m; j++) c[size_t(first + j) * P + o] = of[j];
         }
     }
@@ -343,13 +352,19 @@ class Anchored : public Node {
         mirror(inner, m, z.ld);
         outside(m, Ns, inner, Wz, one, z.ld);
         z.gram(one, memory);
-        for (int i = 0; i < m; i++)
-            for (int j = i; j < m; j++) {
-                double &weight = Wz[size_t(i) * z.ld + j],
-                       slope = P * (weight / p.noise - C[packed_row(own, first + i) + j - i]);
-                for (int o = 0; o < P; o++) slope += c[size_t(first + i) * P + o] * c[size_t(first + j) * P + o];
-                weight = -0.5 * slope * one[size_t(i) * z.ld + j];
-            }
+        double *slopes_of = memory.zeros(size_t(m) * z.ld);
+        for (int o = 0; o < P; o++) {
+            double *column = memory.zeros(z.ld);
+            for (int j = 0; j < m; j++) column[j] = c[size_t(first + j) * P + o];
+            for (int i = 0; i < m; i++) axpy(column[i], column, slopes_of + size_t(i) * z.ld, i, m);
+        }
+        for (int i = 0; i < m; i++) {
+            double *weight = Wz + size_t(i) * z.ld, *slope = slopes_of + size_t(i) * z.ld;
+            mix(1.0, slope + i, -P, C + packed_row(own, first + i), m - i);
+            mix(1.0, slope + i, P / p.noise, weight + i, m - i);
+            for (int j = i / W * W; j < m; j += W)
+                store(weight + j, -0.5 * load(slope + j) * load(one + size_t(i) * z.ld + j));
+        }
         mirror(Wz, m, z.ld);
         const double *slopes = state + totals + 4;
         for (int d = 0; d < D; d++) by[d] = slopes[d];
@@ -392,29 +407,29 @@ class Anchored : public Node {
         int64_t there = whole(state, rows), begin = std::max<int64_t>(whole(state, at), there - ring);
         int64_t change = there - whole(state, fresh);  // a piece is of before it, or of after it
         int count = int(std::min<int64_t>(REPLAY_ROWS, (begin < change ? change : there) - begin));
-        const double *xs[REPLAY_ROWS];
-        for (int i = 0; i < count; i++) xs[i] = x_of(state, begin + i);
+        const double *xs[REPLAY_ROWS], *ys[REPLAY_ROWS];
+        for (int i = 0; i < count; i++) xs[i] = x_of(state, begin + i), ys[i] = y_of(state, begin + i);
         double *Nt = z.turned(state + next_N, memory);
         double *Kx = memory.take(size_t(count) * z.ld), *near = memory.take(size_t(count) * z.ld);
-        double *Phi = memory.take(size_t(count) * ldF), *S = memory.zeros(size_t(F) * ldF);
+        double *Phi = memory.take(size_t(count) * ldF), *b = memory.take(ldF);
         z.features(xs, count, Nt, Kx, near, Phi, F, ldF);
-        product<true>(F, F, count, Phi, ldF, Phi, ldF, S, ldF, FIRST, LAST, SET, true);
-        for (int h = 0; h < heads.count(); h++) {
-            double rate = h == 0 && begin < change ? heads.rates.back() : heads.rates[h], past = 1.0, mean = 0.0;
-            for (int i = 0; i < count; i++) mean += past / count, past *= rate;
-            double *part = state + sums + h * packed_size(F), *b = state + moments + size_t(h) * F * P;
-            for (int i = 0; i < F; i++) {
-                double *row = part + packed_row(F, i) - i;
-                const double *more = S + size_t(i) * ldF;
-                int j = i;
-                for (; j + W <= F; j += W) store(row + j, past * load(row + j) + mean * load(more + j));
-                for (; j < F; j++) row[j] = past * row[j] + mean * more[j];
-            }
-            for (int j = 0; j < F; j++)
-                for (int o = 0; o < P; o++) {
-                    double added = 0.0;
-                    for (int i = 0; i < count; i++) added += Phi[size_t(i) * ldF + j] * y_of(state, begin + i)[o];
-                    b[size_t(j) * P + o] = past * b[size_t(j) * P + o] + mean * added;
+        int H = heads.count();
+        double *past = memory.take(H), *mean = memory.take(H);  // of the weights of these rows
+        for (int h = 0; h < H; h++) {
+            double rate = h == 0 && begin < change ? heads.rates.back() : heads.rates[h];
+            past[h] = 1.0, mean[h] = 0.0;
+            for (int i = 0; i < count; i++) mean[h] += past[h] / count, past[h] *= rate;
+        }
+        squares_by_pieces(count, F, Phi, ldF, memory, [&](int i, int j, int n, const double *more) {
+            double *row = state + sums + packed_row(F, i) + j - i;
+            for (int h = 0; h < H; h++) mix(past[h], row + h * packed_size(F), mean[h], more, n);
+        });
+        for (int o = 0; o < P; o++) {
+            with_targets(count, Phi, ldF, ys, o, b);
+            for (int h = 0; h < H; h++)
+                for (int j = 0; j < F; j++) {
+                    double &moment = state[moments + (size_t(h) * F + j) * P + o];
+                    moment = past[h] * moment + mean[h] * b[j];
                 }
         }
         whole(state, at) = begin + count;
@@ -428,9 +443,7 @@ class Anchored : public Node {
         for (int i = 0; i < F; i++) A[size_t(i) * ldF + i] += q;
         double *w = memory.zeros(size_t(F) * P);
         bool found = !std::isnan(inverse_of(F, A, ldF, memory));
-        for (int i = 0; found && i < F; i++)
-            for (int j = 0; j < F; j++)
-                for (int o = 0; o < P; o++) w[size_t(i) * P + o] += A[size_t(i) * ldF + j] * b[size_t(j) * P + o];
+        if (found) times_columns(F, A, ldF, b, 1.0, w, memory);
         for (size_t i = 0; i < size_t(F) * P; i++) found &= std::fabs(w[i]) <= LARGEST_WEIGHT;
         if (!found) {
             whole(state, stage) = NOTHING;  // the old features stay
@@ -485,7 +498,7 @@ class Anchored : public Node {
         next_points = state.wholes("next_points") - start;
         sums = state.floats("sums", std::max<size_t>(H, 2) * packed_size(F)) - start;
         moments = state.floats("moments", H * F * P) - start, totals = state.floats("totals", 5 + D) - start;
-        again = state.keep(2 + D + (1 + H) * F);
+        last.declare(state, D, (1 + H) * F);
     }
     void declare_forecast(Layout &forecast) override {
         for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
@@ -510,7 +523,7 @@ class Anchored : public Node {
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
         Lease lease(memory);
-        double *phi = memory.kept ? keep_forecast(state, x, memory) : memory.take(size_t(1 + heads.count()) * F);
+        double *phi = last.keep(state, whole(state, rows), x, memory);
         find_features(state, x, phi, memory);
         double q = std::exp(state[theta + K - 1]);
         for (int h = 0; h < heads.count(); h++) {
@@ -539,7 +552,7 @@ class Anchored : public Node {
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         Lease lease(memory);
-        forget_forecast(memory);
+        last.forget(memory);
         for (int64_t i = 0; i < std::min<int64_t>(ring, whole(state, rows)); i++) {
             for (int d = 0; d < D; d++) {
                 double &x = state[X + size_t(i) * D + d];

@@ -70,22 +70,17 @@ class FixedPoints {
         return x;
     }
 
-    // Some rows of L⁻¹ k at a time, which share what they load of k.
-    template <int R>
+    // W rows of L⁻¹ k at a time, which share what they load of k. A row ends at the diagonal.
     static void whiten(int i, const double *N, const double *k, double *near) {
-        const double *row[R];
-        Vec sums[R];
-        for (int r = 0; r < R; r++) row[r] = N + lower_row(i + r), sums[r] = Vec{};
-        int j = 0;
-        for (; j + W <= i + 1; j += W) {
+        const double *row[W];
+        Vec own[W], last = load(k + i);
+        for (int r = 0; r < W; r++) row[r] = N + lower_row(i + r), own[r] = Vec{};
+        for (int j = 0; j < i; j += W) {
             Vec at = load(k + j);
-            for (int r = 0; r < R; r++) sums[r] += load(row[r] + j) * at;
+            for (int r = 0; r < W; r++) own[r] += load(row[r] + j) * at;
         }
-        for (int r = 0; r < R; r++) {
-            double s = sum(sums[r]);
-            for (int l = j; l <= i + r; l++) s += row[r][l] * k[l];
-            near[i + r] = s;
-        }
+        for (int r = 0; r < W; r++) own[r] += from_lane(Vec{}, r + 1, load(row[r] + i)) * last;
+        store(near + i, sums(own));
     }
 
   public:
@@ -95,12 +90,13 @@ class FixedPoints {
     FixedPoints(const Hyperparameters &p, const double *Z, int apart, int m)
         : p(p), Z(Z), apart(apart), m(m), ld(padded(m)) {}
 
-    // k(Z, Z), jitter included.
+    // The upper triangle of k(Z, Z), jitter included.
     void gram(double *K, Memory &memory) const {
         Lease lease(memory);
         double *x = memory.take(p.D);
         for (int i = 0; i < m; i++) {
-            p.covariance(x_of(Z, apart, i, x), Z, apart, m, K + size_t(i) * ld);
+            int begin = i / W * W;
+            p.covariance(x_of(Z, apart, i, x), Z + begin, apart, m - begin, K + size_t(i) * ld + begin);
             K[size_t(i) * ld + i] = p.variance * (1.0 + POINT_JITTER);
         }
     }
@@ -147,8 +143,8 @@ class FixedPoints {
         for (int d = 0; d < p.D; d++) phi[1 + d] = p.linear[d] * x[d];
         double *near = phi + 1 + p.D;
         int i = 0;
-        for (; i + 4 <= m; i += 4) whiten<4>(i, N, k, near);
-        for (; i < m; i++) whiten<1>(i, N, k, near);
+        for (; i + W <= m; i += W) whiten(i, N, k, near);
+        for (; i < m; i++) near[i] = loose_dot(N + lower_row(i), k, i + 1);
         std::fill(near + m, phi + F, 0.0);
     }
     // The same at several rows; K (rows×M) stays for the caller. `Nt` is Lᵀ⁻¹.

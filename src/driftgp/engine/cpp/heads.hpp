@@ -3,6 +3,7 @@
 #pragma once
 
 #include "holding.hpp"
+#include "triangle.hpp"
 
 namespace DRIFTGP_LEVEL {
 
@@ -10,109 +11,9 @@ constexpr double LARGEST_WEIGHT = 1e150;  // as in heads.py
 constexpr int WAITING = 8;
 constexpr double LEAST_VARIANCE = 1.4916681462400413e-154;  // the root of the smallest normal number
 
-// Numbers in the upper triangle of an F×F matrix, and where its row i begins.
-static inline size_t packed_size(size_t F) { return F * (F + 1) / 2; }
-static inline size_t packed_row(size_t F, size_t i) { return i * (2 * F - i + 1) / 2; }
-
-// Between an upper triangle, row after row, and a matrix whose rows lie `ld` apart.
-static inline void pack(const double *A, int F, int ld, double *triangle) {
-    for (int i = 0; i < F; i++) std::copy_n(A + size_t(i) * ld + i, F - i, triangle + packed_row(F, i));
-}
-static inline void unpack(const double *triangle, int F, int ld, double *A) {
-    for (int i = 0; i < F; i++) std::copy_n(triangle + packed_row(F, i), F - i, A + size_t(i) * ld + i);
-}
-
-// One pass through the upper triangle of a symmetric matrix, four rows at a time, so that the vectors of the columns
-// are loaded once for four rows.
-class Triangle {
-    static constexpr int ROWS = 4;
-    const int F;
-
-    template <int R, class Corner, class Vectors, class Numbers>
-    void rows(int i, Corner corner, Vectors vectors, Numbers numbers) const {
-        for (int r = 0; r < R; r++)
-            for (int j = i + r; j < i + R; j++) corner(r, j);
-        int j = i + R;
-        for (; j + W <= F; j += W) vectors(j);
-        for (; j < F; j++) numbers(j);
-    }
-    // A φ, to which the rows from i on add what they and their mirror images have.
-    template <int R>
-    void times(int i, const double *triangle, const double *phi, double *product) const {
-        const double *row[R];
-        Vec sums[R];
-        double f[R], own[R];
-        for (int r = 0; r < R; r++)
-            row[r] = triangle + packed_row(F, i + r) - (i + r), sums[r] = Vec{}, f[r] = phi[i + r], own[r] = 0.0;
-        rows<R>(
-            i,
-            [&](int r, int j) {
-                own[r] += row[r][j] * phi[j];
-                if (j > i + r) own[j - i] += row[r][j] * f[r];
-            },
-            [&](int j) {
-                Vec at = load(phi + j), all = load(product + j);
-                for (int r = 0; r < R; r++) {
-                    Vec c = load(row[r] + j);
-                    sums[r] += c * at, all += f[r] * c;
-                }
-                store(product + j, all);
-            },
-            [&](int j) {
-                for (int r = 0; r < R; r++) own[r] += row[r][j] * phi[j], product[j] += f[r] * row[r][j];
-            });
-        for (int r = 0; r < R; r++) product[i + r] += own[r] + sum(sums[r]);
-    }
-    template <int R>
-    void lose(int i, double *triangle, const double *g, const double *gain, int count, double inverse) const {
-        double *row[R];
-        for (int r = 0; r < R; r++) row[r] = triangle + packed_row(F, i + r) - (i + r);
-        auto number = [&](int r, int j) {
-            double c = row[r][j];
-            for (int k = 0; k < count; k++) c -= gain[k] * g[size_t(k) * F + i + r] * g[size_t(k) * F + j];
-            row[r][j] = c * inverse;
-        };
-        rows<R>(
-            i, number,
-            [&](int j) {
-                Vec c[R];
-                for (int r = 0; r < R; r++) c[r] = load(row[r] + j);
-                for (int k = 0; k < count; k++) {
-                    const double *one = g + size_t(k) * F;
-                    Vec at = gain[k] * load(one + j);
-                    for (int r = 0; r < R; r++) c[r] -= one[i + r] * at;
-                }
-                for (int r = 0; r < R; r++) store(row[r] + j, inverse * c[r]);
-            },
-            [&](int j) {
-                for (int r = 0; r < R; r++) number(r, j);
-            });
-    }
-
-  public:
-    explicit Triangle(int F) : F(F) {}
-    void times(const double *triangle, const double *phi, double *product) const {
-        std::fill_n(product, F, 0.0);
-        int i = 0;
-        for (; i + ROWS <= F; i += ROWS) times<ROWS>(i, triangle, phi, product);
-        for (; i < F; i++) times<1>(i, triangle, phi, product);
-    }
-    // Becomes (A − Σ_k γ_k g_k g_kᵀ) · inverse.
-    void lose(double *triangle, const double *g, const double *gain, int count, double inverse) const {
-        int i = 0;
-        for (; i + ROWS <= F; i += ROWS) lose<ROWS>(i, triangle, g, gain, count, inverse);
-        for (; i < F; i++) lose<1>(i, triangle, g, gain, count, inverse);
-    }
-    double trace(const double *triangle) const {
-        double all = 0.0;
-        for (int i = 0; i < F; i++) all += triangle[packed_row(F, i)];
-        return all;
-    }
-};
-
 class Heads {
     static constexpr double NOISE_MEMORY = 100.0, GROWTH = 1e4;  // as in heads.py
-    const bool leak;
+    const bool leak;  // changes are then carried out at once, B = 1
     bool unit;
     const int block;  // changes that are carried out together, B
     int F = 0, P = 0;
@@ -123,11 +24,11 @@ class Heads {
     size_t change(int h, int64_t j) const { return g + (size_t(h) * block + size_t(j)) * F; }
 
     // Carries out what waits for a head.
-    void settle(double *state, int h) const {
+    void settle(double *state, int h, Memory &memory) const {
         int count = int(whole(state, waiting));
         if (count > 0)
             Triangle(F).lose(triangle(state, h), state + change(h, 0), state + gain + size_t(h) * block, count,
-                             1.0 / state[keep + h]);
+                             1.0 / state[keep + h], memory);
         nothing_waits(state, h);
     }
     // For a C that is new.
@@ -136,20 +37,17 @@ class Heads {
         std::fill_n(state + gain + size_t(h) * block, block, 0.0);
         state[keep + h] = 1.0, state[trace + h] = Triangle(F).trace(triangle(state, h));
     }
-    // Sees feature i once more with the target 0.
-    void see_nothing(double *state, int h, int i, double weight, Memory &memory) const {
-        Lease lease(memory);
-        double *column = memory.take(F), *t = triangle(state, h), *weights = state + w + size_t(h) * F * P;
-        for (int j = 0; j < F; j++) column[j] = t[j < i ? packed_row(F, j) + (i - j) : packed_row(F, i) + (j - i)];
-        double share = weight / (1.0 + weight * column[i]);
+    // Feature i is seen once more with the target 0, with weight v: w changes, and C is to lose γ c cᵀ for its column
+    // c = C e_i. Gives γ and c.
+    double see_nothing(double *state, int h, int i, double v, double *column) const {
+        Triangle(F).column(triangle(state, h), i, column);
+        double share = v / (1.0 + v * column[i]), *weights = state + w + size_t(h) * F * P;
         state[trace + h] -= share * loose_dot(column, column, F);
-        double *before = memory.take(P);
-        std::copy_n(weights + size_t(i) * P, P, before);
-        for (int j = 0; j < F; j++) {
-            for (int p = 0; p < P; p++) weights[size_t(j) * P + p] -= share * column[j] * before[p];
-            double *row = t + packed_row(F, j);
-            for (int k = j; k < F; k++) row[k - j] -= share * column[j] * column[k];
+        for (int p = 0; p < P; p++) {
+            double before = weights[size_t(i) * P + p];
+            for (int j = 0; j < F; j++) weights[size_t(j) * P + p] -= share * column[j] * before;
         }
+        return share;
     }
     void reset(double *state, int h, double q) const {
         double *t = triangle(state, h);
@@ -241,14 +139,20 @@ class Heads {
         Lease lease(memory);
         state[errors] = std::min(state[errors] + 1.0, NOISE_MEMORY);
         Whole &last = whole(state, waiting);
+        double *changes = memory.take(2 * F);  // c and C φ
         for (int h = 0; h < count(); h++) {
-            double rate = rates[h], *product = state + change(h, last);
-            if (leak) see_nothing(state, h, int(turn % F), F * (1.0 - rate) * q, memory);
+            double rate = rates[h], *product = leak ? changes + F : state + change(h, last), gains[2] = {0.0, 0.0};
             if (products) std::copy_n(products + size_t(h) * F, F, product);
             else times(state, h, phi, product);
+            if (leak) {
+                gains[0] = see_nothing(state, h, int(turn % F), F * (1.0 - rate) * q, changes);
+                double along = gains[0] * loose_dot(changes, phi, F);
+                for (int i = 0; i < F; i++) product[i] -= along * changes[i];
+            }
             double s = loose_dot(phi, product, F);
             if (!(std::isfinite(s) && s >= 0.0)) {  // rounding has left no covariance: begin again
                 reset(state, h, q);
+                gains[0] = 0.0;
                 for (int i = 0; i < F; i++) product[i] = phi[i] / q;
                 s = loose_dot(phi, product, F);
             }
@@ -265,12 +169,18 @@ class Heads {
                 variance += (e * e / (1.0 + s) - variance) / state[errors];
                 wrong[size_t(h) * P + p] = e;
             }
+            if (leak) {
+                gains[1] = share;
+                Triangle(F).lose(triangle(state, h), changes, gains, 2, 1.0 / kept, memory);
+                nothing_waits(state, h);
+                continue;
+            }
             state[gain + size_t(h) * block + size_t(last)] = share * state[keep + h];
             state[keep + h] *= kept;
             state[trace + h] = (state[trace + h] - share * loose_dot(product, product, F)) / kept;
         }
-        if (++last < block) return;
-        for (int h = 0; h < count(); h++) settle(state, h);
+        if (leak || ++last < block) return;
+        for (int h = 0; h < count(); h++) settle(state, h, memory);
         last = 0;
     }
     // Features (φ_i − u_i φ_0)/a_i for i = 1 … changed, and targets in other units: see heads.py.
@@ -279,7 +189,7 @@ class Heads {
         Lease lease(memory);
         double *column = memory.take(F);
         for (int h = 0; h < count(); h++) {
-            settle(state, h);
+            settle(state, h, memory);
             double *t = triangle(state, h), *weights = state + w + size_t(h) * F * P;
             auto at = [&](int i, int j) -> double & { return t[packed_row(F, std::min(i, j)) + std::abs(i - j)]; };
             // row 0 of E C, then that of E C Eᵀ, whose other rows are C's but for column 0

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heads.hpp"
+#include "remembered.hpp"
 
 namespace DRIFTGP_LEVEL {
 
@@ -12,6 +13,7 @@ class Lagged : public Node {
     double ridge = 1.0;
     Heads heads;
     size_t last = 0, known = 0, rows = 0;
+    Remembered products;  // of a forecast: C φ of each head, by φ
 
     size_t told_last() const { return size_t(voices()) * 3 * P; }  // in a forecast
     void find_features(const double *x, const double *targets, double *phi) const {
@@ -34,6 +36,7 @@ class Lagged : public Node {
         last = state.floats("last", size_t(lags) * P) - start, known = state.wholes("known") - start;
         rows = state.wholes("rows") - start;
         state.part("heads", [&] { heads.declare(state, start, F, P); });
+        products.declare(state, F, heads.rates.size() * F);
     }
     void declare_forecast(Layout &forecast) override {
         for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
@@ -48,9 +51,10 @@ class Lagged : public Node {
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
         Lease lease(memory);
-        double *phi = memory.zeros(F), *product = memory.take(F);
+        double *phi = memory.take(F);
         find_features(x, state + last, phi);
-        for (int h = 0; h < heads.count(); h++) {
+        double *product = products.keep(state, whole(state, rows), phi, memory);
+        for (int h = 0; h < heads.count(); h++, product += F) {
             heads.times(state, h, phi, product);
             heads.forecast(state, h, phi, product, ridge, made + voice(h));
         }
@@ -60,9 +64,10 @@ class Lagged : public Node {
                Memory &memory) const override {
         Lease lease(memory);
         if (is_sample(x, D, y, P)) {
-            double *phi = memory.zeros(F), *wrong = memory.take(size_t(heads.count()) * P);
+            double *phi = memory.take(F), *wrong = memory.take(size_t(heads.count()) * P);
             find_features(x, said ? said + told_last() : state + last, phi);
-            heads.learn(state, phi, y, ridge, whole(state, rows), wrong, nullptr, memory);
+            const double *found = products.find(state, whole(state, rows), phi, memory);
+            heads.learn(state, phi, y, ridge, whole(state, rows), wrong, found, memory);
             whole(state, rows)++;
         }
         if (lags == 0 || !all_finite(y, P)) return;
@@ -73,6 +78,7 @@ class Lagged : public Node {
     void rescale(double *state, const Units &units, Memory &memory) const override {
         Lease lease(memory);
         int changed = F - 1;
+        products.forget(memory);
         double *u = memory.take(changed), *a = memory.take(changed);
         std::copy_n(units.x_centre, D, u), std::copy_n(units.x_scale, D, a);
         for (int i = 0; i < lags; i++)

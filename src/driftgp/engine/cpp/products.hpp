@@ -37,6 +37,35 @@ static inline double sum(Vec v) {
         for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
     return lanes[0];
 }
+// Lanes of a and b, those of b counted after those of a.
+static inline Vec pick(Vec a, Vec b, VecInt which) {
+#ifdef __clang__
+    Vec c;
+    for (int l = 0; l < W; l++) c[l] = which[l] < W ? a[which[l]] : b[which[l] - W];
+    return c;
+#else
+    return __builtin_shuffle(a, b, which);
+#endif
+}
+
+static inline VecInt lane_numbers() {
+    VecInt lanes;
+    for (int l = 0; l < W; l++) lanes[l] = l;
+    return lanes;
+}
+// v from lane `first` on, and the lanes of `before` in front of it.
+static inline Vec from_lane(Vec v, int first, Vec before = Vec{}) {
+    return lane_numbers() < int64_t(first) ? before : v;
+}
+// Sums over the lanes of W vectors: lane l is that of r[l], which are overwritten.
+template <int HALF = W / 2>
+static inline Vec sums(Vec *r) {
+    VecInt above, below;
+    for (int l = 0; l < W; l++) above[l] = l & HALF ? W + l - HALF : l, below[l] = l & HALF ? W + l : l + HALF;
+    for (int i = 0; i < HALF; i++) r[i] = pick(r[i], r[i + HALF], above) + pick(r[i], r[i + HALF], below);
+    if constexpr (HALF > 1) return sums<HALF / 2>(r);
+    return r[0];
+}
 static inline Vec square_root(Vec v) {
     for (int i = 0; i < W; i++) v[i] = __builtin_sqrt(v[i]);
     return v;
@@ -118,6 +147,11 @@ static inline double loose_dot(const double *a, const double *b, int n) {
     for (; i + 4 * W <= n; i += 4 * W)
         for (int v = 0; v < 4; v++) s[v] += b ? load(a + i + v * W) * load(b + i + v * W) : load(a + i + v * W);
     for (; i + W <= n; i += W) s[0] += b ? load(a + i) * load(b + i) : load(a + i);
+    if (i < n && n >= W) {
+        Vec rest = from_lane(load(a + n - W), W - (n - i));
+        s[1] += b ? rest * load(b + n - W) : rest;
+        i = n;
+    }
     double rest = sum((s[0] + s[1]) + (s[2] + s[3]));
     for (; i < n; i++) rest += b ? a[i] * b[i] : a[i];
     return rest;
@@ -129,12 +163,21 @@ static inline void axpy(double f, const double *x, double *y, int from, int to) 
 static inline void scale(double f, double *x, int from, int to) {
     for (int i = from / W * W; i < to; i += W) store(x + i, f * load(x + i));
 }
+// y = a y + b x, of rows without padding
+static inline void mix(double a, double *y, double b, const double *x, int n) {
+    int i = 0;
+    for (; i + W <= n; i += W) store(y + i, a * load(y + i) + b * load(x + i));
+    for (; i < n; i++) y[i] = a * y[i] + b * x[i];
+}
 static inline void clear(double *x, size_t n) { std::memset(x, 0, n * sizeof(double)); }
 
 // ---- products
 // --------------------------------------------------------------------------------------------------------
 
 enum Mode { SET, ADD, SUBTRACT };
+
+// Rows of a tile: as many as leave room in the registers for a row of vectors, 32 of them where vectors have 8 lanes.
+constexpr int TALL = W == 8 ? 8 : 4;
 
 // C (rows × 3 vectors at most) becomes, gains or loses Σ_k A(i, k) B[k], where A(i, k) is A[i][k], or A[k][i] if
 // turned.
@@ -159,14 +202,20 @@ static inline void tile(const double *A, int lda, const double *B, int ldb, doub
         }
 }
 
+// At most TALL rows: eight at once, or four, and then the others.
 template <int VECTORS, bool TURNED>
 static inline void tiles(int rows, const double *A, int lda, const double *B, int ldb, double *C, int ldc, int k0,
                          int k1, Mode mode) {
+    if (rows == TALL) return tile<TALL, VECTORS, TURNED>(A, lda, B, ldb, C, ldc, k0, k1, mode);
+    if (rows >= 4) {
+        tile<4, VECTORS, TURNED>(A, lda, B, ldb, C, ldc, k0, k1, mode);
+        A += TURNED ? 4 : 4 * size_t(lda), C += 4 * size_t(ldc), rows -= 4;
+    }
     switch (rows) {
-        case 4: return tile<4, VECTORS, TURNED>(A, lda, B, ldb, C, ldc, k0, k1, mode);
         case 3: return tile<3, VECTORS, TURNED>(A, lda, B, ldb, C, ldc, k0, k1, mode);
         case 2: return tile<2, VECTORS, TURNED>(A, lda, B, ldb, C, ldc, k0, k1, mode);
-        default: return tile<1, VECTORS, TURNED>(A, lda, B, ldb, C, ldc, k0, k1, mode);
+        case 1: return tile<1, VECTORS, TURNED>(A, lda, B, ldb, C, ldc, k0, k1, mode);
+        default: return;
     }
 }
 
@@ -181,8 +230,8 @@ static void product(int rows, int columns, int inner, const double *A, int lda, 
     int width = padded(columns);
     for (int j = 0; j < width; j += 3 * W) {
         int wide = std::min(3 * W, width - j);
-        for (int i = 0; i < rows && !(half && i >= j + wide); i += 4) {
-            int high = std::min(4, rows - i);
+        for (int i = 0; i < rows && !(half && i >= j + wide); i += TALL) {
+            int high = std::min(TALL, rows - i);
             int k0 = from == FROM_ROW ? i : from == FROM_COLUMN ? j : from == FROM_LATER ? std::max(i, j) : 0;
             int k1 = std::min(inner, to == TO_ROW ? i + high : to == TO_COLUMN ? j + wide : inner);
             const double *a = TURNED ? A + i : A + size_t(i) * lda;
@@ -236,17 +285,6 @@ static void dots(int rows, int columns, const double *A, const double *B, int ld
                 default: dots_row<1>(wide, a, b, ld, c, ldc, n);
             }
         }
-}
-
-// Lanes of a and b, those of b counted after those of a.
-static inline Vec pick(Vec a, Vec b, VecInt which) {
-#ifdef __clang__
-    Vec c;
-    for (int l = 0; l < W; l++) c[l] = which[l] < W ? a[which[l]] : b[which[l] - W];
-    return c;
-#else
-    return __builtin_shuffle(a, b, which);
-#endif
 }
 
 // A square of W×W in registers: quarters change places, then quarters of quarters.
