@@ -17,6 +17,8 @@ from driftgp import AGP, FastAGP, Fleet, Online, recommended
 from driftgp.base import sealed
 from driftgp.engine.reference import ReferenceEngine
 from driftgp.kernels import SE
+from driftgp.stream import runtime
+from driftgp.stream.one_each import one_each
 from driftgp.wrappers import Gaps, Standardize, Watched
 from tests.catalogue import CATALOGUE
 
@@ -57,6 +59,44 @@ def test_no_order_of_arrival_and_no_cut_into_calls_changes_a_prediction(seed, cu
     edges = sorted({0, 40, *cuts})
     parts = [fleet.evaluate(keys[a:b], X[a:b], y[a:b], time[a:b] if timed else None) for a, b in pairwise(edges)]
     assert_as_alone(MODEL, np.concatenate([p.records for p in parts]), keys, X, y, time if timed else None)
+
+
+def test_a_row_of_each_key_takes_the_quick_way_and_gives_the_bits_of_single_models(monkeypatch):
+    quick = []
+    monkeypatch.setattr(runtime, "one_each", lambda *given: quick.append(given) or one_each(*given))
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6, 5, 2)), np.where(rng.uniform(size=(6, 5)) < 0.2, np.nan, rng.normal(size=(6, 5)))
+    X[3, 2, 0] = np.nan
+    model, keys = Gaps(MODEL), np.array(["d", "a", "c", "e", "b"])
+    fleet, seen = Fleet(model), []
+    for i in range(6):
+        order = rng.permutation(5)
+        made = fleet.evaluate(keys[order], X[i, order], y[i, order])
+        seen.append(made.records[np.argsort(order)])
+    assert len(quick) == 5  # all calls but the first, in which the keys are new
+    for place in range(5):
+        expected, state = alone(model, X[:, place], y[:, place])
+        assert np.concatenate([records[place : place + 1] for records in seen]).tobytes() == expected.tobytes()
+        assert fleet.state(str(keys[place])).record.tobytes() == state.record.tobytes()
+
+
+def test_a_row_of_each_key_by_models_of_their_own():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5, 2)), rng.normal(size=5)
+    together, one_by_one = Fleet(effort="low"), Fleet(effort="low")
+    for key in "ab":  # keys of their own models, and then one that is new
+        for fleet in (together, one_by_one):
+            fleet.evaluate([key] * 420, *first_rows(key))
+    for _ in range(2):
+        made = together.evaluate(["b", "a", "c"], X[:3], y[:3]).mean
+        expected = [one_by_one.evaluate([key], X[i : i + 1], y[i : i + 1]).mean[0] for i, key in enumerate("bac")]
+        np.testing.assert_array_equal(made, expected)
+    assert together.to_bytes() == one_by_one.to_bytes()
+
+
+def first_rows(key: str) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(ord(key)).normal(size=(420, 2))
+    return X, np.sin(X[:, 0]) if key == "a" else np.cumsum(X[:, 1])
 
 
 def test_the_same_rows_in_other_company_give_the_same_bits():

@@ -25,7 +25,7 @@ from driftgp.predictions import Prediction
 # Stages of the work beside the recursion.
 NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS = range(9)
 # Rows in one piece of a sum over the rows of a fit, of its gradient, and of a replay.
-_SUMS_ROWS, _SLOPE_ROWS, _REPLAY_ROWS = 250, 250, 64
+_SUMS_ROWS, _SLOPE_ROWS, _REPLAY_ROWS = 100, 100, 64
 # Points that L-BFGS accepts in the first fit, and in later ones, which begin where the last ended and know its steps.
 _FIRST_POINTS, _LATER_POINTS = 26, 11
 _FEWEST = 32  # rows before the first fit

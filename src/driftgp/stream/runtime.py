@@ -21,6 +21,7 @@ from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.clock import Clock, Passed
 from driftgp.stream.derived import Derived, Past
 from driftgp.stream.keys import SeriesKey
+from driftgp.stream.one_each import one_each, settled
 from driftgp.stream.plan import Categories, Encoder, Plan, listed
 from driftgp.stream.reading import Block, Reader, refuse_gaps
 from driftgp.stream.rows import Part, Predicting, SeriesRows
@@ -270,6 +271,26 @@ class Streams:
         """
         if len(block.codes) == 0:
             return None, {}
+        if elapsed is None and known is None and (at_once or self.settings.horizon == 1) and not self._doubtful:
+            series = settled(self, block, keys)
+            if series is not None:
+                nowhere = np.zeros(len(y), bool)
+                flags = {"late": nowhere, "jump": nowhere, "missing": np.isnan(y).all(1)}
+                return one_each(series, block, y), flags | {"carried": np.isnan(block.codes).any(1)}
+        return self._by_series(block, y, keys, elapsed=elapsed, at_once=at_once, known=known, overtaken=overtaken)
+
+    def _by_series(
+        self,
+        block: Block,
+        y: np.ndarray,
+        keys: Sequence[SeriesKey],
+        *,
+        elapsed: Any,
+        at_once: bool,
+        known: np.ndarray | None,
+        overtaken: bool,
+    ) -> tuple[Prediction | None, dict[str, np.ndarray]]:
+        """Do the same, with the rows of each series as its story has them."""
         before, begun, which = (self._plan, self._derived, self.named), self.begun, by_key(keys)
         made: list[list[Part]] = []
         try:

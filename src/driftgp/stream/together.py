@@ -11,7 +11,7 @@ from driftgp.engine import Batch
 from driftgp.predictions import Prediction, joined
 from driftgp.stream.keys import SeriesKey
 from driftgp.stream.rows import EngineCall, Part, Predicting
-from driftgp.stream.stacks import Stack
+from driftgp.stream.stacks import Stack, words_of
 
 
 def run_together(jobs: list[Predicting]) -> list[list[Part]]:
@@ -57,6 +57,14 @@ def _stacked(arrays: list[Any]) -> Any:
     return None if arrays[0] is None else np.concatenate(arrays)
 
 
+def stacked_records(records: list[np.ndarray]) -> np.ndarray:
+    """Records one after another: NumPy would compare the layouts of all of them, field by field."""
+    if len(records) == 1:
+        return records[0]
+    stacked: np.ndarray = np.concatenate([words_of(each) for each in records]).view(records[0].dtype)[:, 0]
+    return stacked
+
+
 def _places(batches: list[Batch], ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Earlier forecasts of all series, and for each row the place of its forecast."""
     if batches[0].known_at is None:
@@ -70,7 +78,7 @@ def _places(batches: list[Batch], ends: np.ndarray) -> tuple[np.ndarray | None, 
         if batch.issued is not None:
             issued.append(batch.issued)
             before += len(batch.issued)
-    return np.concatenate(issued) if issued else None, np.concatenate(places)
+    return stacked_records(issued) if issued else None, np.concatenate(places)
 
 
 def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
@@ -108,7 +116,7 @@ def assembled(made: list[list[Part]], places: list[np.ndarray], source: Source |
     pieces, rows = [], []
     for stack, records, own_rows in by_stack.values():
         order = np.concatenate(own_rows)
-        together = np.concatenate(records) if len(records) > 1 else records[0]
+        together = stacked_records(records)
         if len(by_stack) == 1 and len(order) > 1 and np.any(np.diff(order) < 0):
             together, order = together[np.argsort(order)], np.arange(len(order))
         pieces.append(stack.forecast(together))

@@ -14,7 +14,7 @@ namespace DRIFTGP_LEVEL {
 class Anchored : public Node {
     enum Stage { NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS };
     // as in anchored.py
-    static constexpr int SUMS_ROWS = 250, SLOPE_ROWS = 250, REPLAY_ROWS = 64;
+    static constexpr int SUMS_ROWS = 100, SLOPE_ROWS = 100, REPLAY_ROWS = 64;
     static constexpr int64_t FIRST_POINTS = 26, LATER_POINTS = 11, FEWEST = 32, LONGEST = 4000, APART = 100, SINCE = 50;
     static constexpr double ERROR_RATE = 0.02, TAKEOVER = 0.7,
                             LEAST_NOISE = -23.025850929940457;  // the last: log 1e-10
