@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.defaults.score import EFFORTS as OURS
-from benchmarks.measured import number, table
+from benchmarks.measured import NOTHING, number, table
 from benchmarks.process import Row
 from benchmarks.timing import spread
 
@@ -105,9 +105,14 @@ def markdown(rows: Sequence[Row]) -> str:
         )
         spent = [cost(found, method, name) for name in there]
         inside = [found[method][name]["coverage_95"] for name in there]
-        cells = [f"{error:.2f}", f"{crps:.2f}", f"{min(inside):.0%}–{max(inside):.0%}", number(float(np.median(spent)))]
+        cells = [
+            f"{error:.2f}",
+            f"{crps:.2f}",
+            f"{100 * min(inside):.1f}–{100 * max(inside):.1f}",
+            number(float(np.median(spent))),
+        ]
         lines.append((error, [_title(method), *cells, str(len(there))]))
-    heads = [f"RMSE / {UNIT}", "CRPS / the same", "targets in 95 % intervals", "µs per row, median", "streams"]
+    heads = [f"RMSE / {UNIT}", "CRPS / the same", "in 95 % intervals, %", "µs per row, median", "streams"]
     return "\n\n".join(
         [
             table(["", *heads], [cells for _, cells in sorted(lines, key=lambda line: line[0])]),
@@ -123,7 +128,11 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def _by_stream(found: Scores) -> str:
     there = streams_of(found)
-    return table(["", *there], [[_title(name), *(f"{ratio(found, name, at):.2f}" for at in there)] for name in found])
+    return table(["", *there], [[_title(name), *(_cell(ratio(found, name, at)) for at in there)] for name in found])
+
+
+def _cell(value: float) -> str:
+    return NOTHING if np.isnan(value) else f"{value:.2f}"
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
@@ -188,7 +197,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     for axis in axes[:, 0]:
         axis.set_ylabel("RMSE / LightGBM")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=4, fontsize=9)
+    figure.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=max(across - 1, 2), fontsize=9)
     figure.savefig(path, dpi=110)
 
 

@@ -102,9 +102,10 @@ def stored(effort: Effort, inputs: int, keys: int) -> list[Row]:
     X, y = after(stream)
     together = Fleet(models.default(stream, effort))
     together.warm(stream.X[: stream.warmup], stream.y[: stream.warmup])
+    alone = len(together.to_bytes())  # the state that a new key starts from
     listed = np.repeat(np.arange(keys), len(y))
     noise = np.random.default_rng(0).normal(0.0, 0.01, (keys, *X.shape))
     together.update(listed, (X + noise).reshape(-1, inputs), np.tile(y, keys))
-    size_of = len(together.to_bytes()) / keys
+    size_of = (len(together.to_bytes()) - alone) / keys
     whole = together.state(0).record.nbytes
     return [{"name": effort, "how": "to_bytes", "D": inputs, "stored": size_of, "bytes": int(whole)}]

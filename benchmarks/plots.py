@@ -17,10 +17,12 @@ FIXED = {"M": "T = 500, D = 8", "T": "M = 20, D = 8", "D": "M = 20, T = 100"}
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
     """How the default grows with rows, inputs and keys; how AGP does with M, T and D; AGP at the sizes of the grid."""
-    figure, axes = panels(3)
+    figure, axes = panels(3, sharey=True)
     tenths(axes[0], rows)
     by_inputs(axes[1], rows)
     by_keys(axes[2], rows)
+    low, high = axes[0].get_ylim()
+    axes[0].set(yscale="log", ylim=(min(low, 1.0), max(high, 1000.0)))  # that what stays the same looks so
     figure.savefig(folder / "bench-growth.png", dpi=110)
 
     figure, axes = panels(3)
@@ -35,14 +37,14 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     figure.savefig(folder / "bench-grid.png", dpi=110)
 
 
-def panels(count: int) -> tuple[Any, Any]:
+def panels(count: int, **options: Any) -> tuple[Any, Any]:
     """A figure with this number of panels beside each other."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8 if count == 1 else 12, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(1, count, squeeze=False)[0]
+    return figure, figure.subplots(1, count, squeeze=False, **options)[0]
 
 
 def line(axis: Any, points: Sequence[tuple[float, float]], name: str) -> None:
@@ -73,7 +75,6 @@ def tenths(axis: Any, rows: Sequence[Row]) -> None:
             ends = {row["how"]: spread(row["microseconds"]).median for row in there if row["samples"] == samples}
             across = [0.05 * samples, 0.95 * samples]
             axis.plot(across, [ends["first tenth"], ends["last tenth"]], "o-", color=COLOURS[name], label=titled(name))
-            axis.set_yscale("log")
     label(axis, "rows so far")
 
 

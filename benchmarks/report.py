@@ -53,7 +53,7 @@ def _section(name: str, *tables: str) -> str:
 def _circumstances(kept: dict[str, Any]) -> str:
     """The machine, the commands, and how much other work there was."""
     said = table(["", ""], [[name, value] for name, value in kept["machine"].items() if value != "absent"])
-    said += "\n\nMade by:\n\n" + "\n".join(f"- {command}" for command in kept.get("made", []))
+    said += "\n\nMade by:\n\n" + "\n".join(f"- `{command}`" for command in kept.get("made", []))
     by_group: dict[str, float] = {}
     for row in kept["rows"]:
         if "others" in row:

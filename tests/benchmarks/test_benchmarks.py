@@ -192,7 +192,7 @@ def test_the_page_says_what_was_measured_and_nothing_of_what_was_not(kept):
     assert "| low effort, 8 inputs: until the first forecast | 0.5 | 60 |" in page
     assert "| slow one | calls | 152" in page
     assert "6 µs for a step that exchanges a point (at 100% of the samples" in page
-    assert "| **driftgp, low effort** | 1.41 | 2.00 | 95%–95% | 8 | 1 |" in page
+    assert "| **driftgp, low effort** | 1.41 | 2.00 | 95.0–95.0 | 8 | 1 |" in page
     assert "other work used 0.25 of the 2 cores in the median, and 0.25 at the most (in the group `length`)" in page
     assert "high effort, `predict`" not in page
     assert "absent" not in page
