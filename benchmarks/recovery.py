@@ -2,7 +2,7 @@
 
     python -m benchmarks.recovery                            every effort
     python -m benchmarks.recovery --effort low --streams 10
-    PYTHONPATH=<checkout>/src python -m benchmarks.recovery  another checkout, by the same rows
+    python -m benchmarks.recovery --beside <checkout>        today, and another checkout with its .venv on the same rows
 
 A cold `Online` follows a stream for 1000 rows and then two copies of it go on: one with the rows as they were, one with
 the change. Printed is the first row from which the RMSE of 30 rows is within 20 % of that of the same rows unchanged,
@@ -11,21 +11,26 @@ inputs too, those are changed alike.
 """
 
 import argparse
+import json
+import os
+import subprocess
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from benchmarks.defaults.disturbed import recovery
 from driftgp import Online
 from driftgp.defaults import Effort
 
 BEFORE, AFTER, SMOOTH = 1000, 930, 30
+WITHIN = 1.2  # how close an error has to come to the usual one
 MOST = 500  # rows that a model has
 OFF = 50  # rows for which a machine is off, or on
 
 Floats = np.ndarray
+Found = dict[str, dict[str, list[int]]]  # rows until back, by change and by kind of stream
 
 
 class Rows(NamedTuple):
@@ -124,6 +129,18 @@ CHANGES: dict[str, Callable[[Rows], Rows]] = {
 # ---- the measurement -------------------------------------------------------------------------------------------------
 
 
+def recovery(disturbed: Floats, usual: Floats, rows: int) -> int:
+    """First row from which the RMSE of this number of rows is within 20 % of the usual one; all rows if there is no
+    such row.
+
+    >>> recovery(np.array([9.0, 9.0, 9.0, 1.0, 1.0, 1.0]), np.ones(6), rows=2)
+    3
+    """
+    above, below = (np.convolve(values, np.ones(rows), "valid") for values in (disturbed, usual))
+    back = np.flatnonzero(above <= WITHIN**2 * below)
+    return int(back[0]) if back.size else len(above)
+
+
 def with_lag(given: Rows) -> Rows:
     """The target of the row before as one more input."""
     return given._replace(X=np.column_stack([np.concatenate([given.y[:1], given.y[:-1]]), given.X]))
@@ -137,9 +154,9 @@ def squares(online: Online, given: Rows) -> Floats:
     return np.minimum(errors**2, 1e100)
 
 
-def measured(effort: Effort, streams: int) -> dict[str, dict[str, list[int]]]:
+def measured(effort: Effort, streams: int) -> Found:
     """Rows until the error is back, by change and by kind of stream."""
-    found: dict[str, dict[str, list[int]]] = {change: {name: [] for name in STREAMS} for change in CHANGES}
+    found: Found = {change: {name: [] for name in STREAMS} for change in CHANGES}
     for name, make in STREAMS.items():
         form = with_lag if name.endswith("lagged") else lambda rows: rows
         for seed in range(streams):
@@ -157,13 +174,36 @@ def measured(effort: Effort, streams: int) -> dict[str, dict[str, list[int]]]:
     return found
 
 
-def table(effort: str, found: dict[str, dict[str, list[int]]]) -> str:
-    """Median and most over streams, as Markdown."""
+def elsewhere(checkout: Path, effort: Effort, streams: int) -> Found:
+    """The same, measured with the sources of another checkout."""
+    command = [
+        checkout / ".venv/bin/python",
+        "-m",
+        "benchmarks.recovery",
+        "--effort",
+        effort,
+        "--streams",
+        str(streams),
+    ]
+    environment = os.environ | {"PYTHONPATH": str(checkout / "src")}
+    done = subprocess.run([*command, "--raw"], env=environment, check=True, capture_output=True, text=True)
+    found: Found = json.loads(done.stdout)
+    return found
+
+
+def table(effort: str, found: Found, beside: Found | None) -> str:
+    """Median and most over streams, as Markdown; those of another checkout come first, with an arrow."""
     lines = [f"| {effort}: rows until back | " + " | ".join(STREAMS) + " |", "|---" * (1 + len(STREAMS)) + "|"]
     for change, by_stream in found.items():
-        cells = [f"{np.median(rows):.0f} ({max(rows)})" for rows in by_stream.values()]
+        cells = [_cell(rows) for rows in by_stream.values()]
+        if beside is not None:
+            cells = [f"{_cell(rows)} → {cell}" for rows, cell in zip(beside[change].values(), cells, strict=True)]
         lines.append(f"| {change} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _cell(rows: list[int]) -> str:
+    return f"{np.median(rows):.0f} ({max(rows)})"
 
 
 def main() -> None:
@@ -171,9 +211,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recovery", description=__doc__.splitlines()[0])
     parser.add_argument("--effort", choices=get_args(Effort), nargs="*", default=list(get_args(Effort)))
     parser.add_argument("--streams", type=int, default=5, help="of each kind")
+    parser.add_argument("--beside", type=Path, help="another checkout, to be measured too")
+    parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)
     given: Any = parser.parse_args()
     for effort in given.effort:
-        print(table(effort, measured(effort, given.streams)), flush=True)
+        found = measured(effort, given.streams)
+        if given.raw:
+            print(json.dumps(found))
+            continue
+        beside = None if given.beside is None else elsewhere(given.beside.resolve(), effort, given.streams)
+        print(table(effort, found, beside), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmarks.defaults.score import follow_from
 from benchmarks.defaults.streams import TEN, WARMUP, Floats, Stream, stream
+from benchmarks.recovery import recovery
 from driftgp.defaults import Effort, recommended
 
 WILD = 50.0  # standard deviations
@@ -14,7 +15,7 @@ JUMP = 10.0
 AFTER = 50  # rows over which an error is compared
 PLACES = tuple(range(1200, 7800, 1100))  # rows that are disturbed, each in a run of its own
 JUMPS = PLACES[::2]
-MOST, WITHIN, SMOOTH = 500, 1.2, 100  # rows that a model has to recover; how close; rows of an error
+MOST, SMOOTH = 500, 100  # rows that a model has to recover, and rows of an error
 
 
 class Place(NamedTuple):
@@ -108,17 +109,5 @@ def _jump(given: Stream, effort: Effort) -> dict[str, Any]:
         height = place.sign * JUMP * given.y.std()
         step = np.where(np.arange(len(given.y)) >= place.row, height, 0.0)
         jumped = with_steps(given, step, lagged=True)
-        found.append(recovery(squares(place, jumped, MOST + SMOOTH), squares(place, given, MOST + SMOOTH)))
+        found.append(recovery(squares(place, jumped, MOST + SMOOTH), squares(place, given, MOST + SMOOTH), SMOOTH))
     return {"rows": found, "median": float(np.median(found)), "most": max(found)}
-
-
-def recovery(disturbed: Floats, usual: Floats, rows: int = SMOOTH) -> int:
-    """First row from which the RMSE of this number of rows is within 20 % of the usual one; all rows if there is no
-    such row.
-
-    >>> recovery(np.array([9.0, 9.0, 9.0, 1.0, 1.0, 1.0]), np.ones(6), rows=2)
-    3
-    """
-    above, below = (np.convolve(values, np.ones(rows), "valid") for values in (disturbed, usual))
-    back = np.flatnonzero(above <= WITHIN**2 * below)
-    return int(back[0]) if back.size else len(above)
