@@ -348,3 +348,13 @@ def test_sums_of_all_leads_are_as_often_inside_as_they_should_be(largest):
     np.testing.assert_allclose(np.diag(correlation), 1.0)
     assert np.linalg.eigvalsh(correlation)[0] > 0.0
     assert abs(np.mean(outside[1000:]) - 0.05) < 0.01
+
+
+def test_inputs_of_any_size_leave_a_regression_finite():
+    rng = np.random.default_rng(0)
+    regression = Regression(np.full(6, 0.1), 3, 1000.0)
+    for row in range(2000):
+        phi = rng.normal(size=6) * 10.0 ** rng.uniform(-3.0, 35.0)
+        assert np.isfinite(regression.means(phi)).all()
+        regression.observe(row, phi)
+        regression.learn(row, rng.normal(size=3), np.full(3, 2.0))

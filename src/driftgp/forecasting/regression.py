@@ -19,6 +19,9 @@ from driftgp.forecasting.part import Part, Ring
 
 # largest variance of a weight, in prior variances: without it, directions without data would grow without end
 LARGEST = 1e4
+# largest input, in units of the series: after a long constant stretch the unit is tiny, and values before it are 10⁹
+# of them. With such an input, rounding would leave a P that is no covariance
+FARTHEST = 1e4
 
 
 class Regression(Part):
@@ -42,11 +45,11 @@ class Regression(Part):
 
     def means(self, phi: np.ndarray) -> np.ndarray:
         """Forecasts of all leads at the inputs of an origin, H."""
-        return self.w @ phi
+        return self.w @ np.clip(phi, -FARTHEST, FARTHEST)
 
     def observe(self, row: int, phi: np.ndarray) -> None:
         """Take in the inputs of an origin."""
-        f = self.factor[0]
+        f, phi = self.factor[0], np.clip(phi, -FARTHEST, FARTHEST)
         g = dsymv(f, self.P, phi, lower=1)  # P φ
         total = self.forgetting + max(float(phi @ g), 0.0)
         dsyr(-1.0 / (total * f), g, lower=1, a=self.P, overwrite_a=1)

@@ -44,7 +44,15 @@ struct Regression {
     double forgetting, greatest;
     double *P, *factor, *w, *phi, *k;
 
-    void observe(int64_t row, const double *x) {
+    // FARTHEST of regression.py.
+    std::vector<double> limited(const double *given) const {
+        std::vector<double> x(given, given + D);
+        for (double &each : x) each = held_in(each, -1e4, 1e4);
+        return x;
+    }
+    void observe(int64_t row, const double *given) {
+        const std::vector<double> inputs = limited(given);
+        const double *x = inputs.data();
         double f = *factor;
         std::vector<double> g(D, 0.0);
         for (int64_t j = 0; j < D; j++) {  // P is symmetric: its lower triangle, column after column
@@ -70,8 +78,9 @@ struct Regression {
             k[place * D + i] = k[(place + H) * D + i] = g[i] / total;
         }
     }
-    void means(const double *x, double *m) const {
-        for (int64_t h = 0; h < H; h++) m[h] = inner(w + h * D, x, D);
+    void means(const double *given, double *m) const {
+        const std::vector<double> x = limited(given);
+        for (int64_t h = 0; h < H; h++) m[h] = inner(w + h * D, x.data(), D);
     }
     // base: strided by lead and origin, what the target is relative to
     template <class Base>
