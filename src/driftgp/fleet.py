@@ -1,33 +1,28 @@
 """Many streams as one object: a model for every key, each as if it were alone."""
 
-import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
 from driftgp.base import checks, frames
-from driftgp.base.files import loaded, write_atomically
 from driftgp.base.frames import Column
-from driftgp.base.locks import turns
 from driftgp.models.model import Model, State, checked_batch
 from driftgp.online import Online, start_of
 from driftgp.predictions import Prediction
 from driftgp.stream import keys as naming
 from driftgp.stream import settings, store
 from driftgp.stream.begin import Given, Start
+from driftgp.stream.entry import Entry
 from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.keys import Key
 from driftgp.stream.reading import Block
 from driftgp.stream.runtime import Streams
-from driftgp.stream.settings import Settings
 
 __all__ = ["Fleet", "Key"]
 
-_KIND = "fleet"
 
-
-class Fleet:
+class Fleet(Entry):
     """A model for every key, each as if it were alone.
 
     A key exists from its first row on, and begins as an `Online` does. Rows of one key are taken in the order in which
@@ -52,6 +47,8 @@ class Fleet:
     ('lag 1', 'lag 2')
     """
 
+    _kind = "fleet"
+
     def __init__(
         self,
         model: Model | Start | None = None,
@@ -75,21 +72,10 @@ class Fleet:
         self._adopt(Streams(chosen, start_of(chosen, model)))
 
     def _adopt(self, streams: Streams) -> None:
+        super()._adopt(streams)
         streams.warns = False
-        self._streams = streams
-        self.lock = turns(self)  # threads that share it take turns
 
     # ---- what it holds -----------------------------------------------------------------------------------------------
-
-    @property
-    def streams(self) -> Streams:
-        """The runtime inside, for entry points that store more in one file."""
-        return self._streams
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of its rows."""
-        return self._streams.settings
 
     @property
     def keys(self) -> list[Key]:
@@ -156,13 +142,6 @@ class Fleet:
                 other.share(streams.planned, named=streams.named)
                 other.begun = True
             return Fleet.of(other)
-
-    @classmethod
-    def of(cls, streams: Streams) -> "Fleet":
-        """The object around a runtime, `streams`."""
-        fleet = cls.__new__(cls)
-        fleet._adopt(streams)  # noqa: SLF001
-        return fleet
 
     # ---- predict and learn -------------------------------------------------------------------------------------------
 
@@ -278,7 +257,7 @@ class Fleet:
         """Take keys out of the fleet and return the bytes of each, with which `admit` brings it back."""
         with self.lock:
             listed = list(dict.fromkeys(self._known(keys)))
-            evicted = {key: store.to_bytes(_KIND, self._streams, [key]) for key in listed}
+            evicted = {key: store.to_bytes(self._kind, self._streams, [key]) for key in listed}
             for key in listed:
                 self._streams.remove(key)
             return evicted
@@ -287,27 +266,12 @@ class Fleet:
         """Bring keys back; `evicted` is a mapping that `evict` gave, or all of a fleet's bytes."""
         given = evicted.values() if isinstance(evicted, Mapping) else [evicted]
         with self.lock:
-            store.admit(_KIND, self._streams, [bytes(part) for part in given], self._given())
-
-    def to_bytes(self) -> bytes:
-        """The whole fleet as bytes, with the start of new keys."""
-        with self.lock:
-            return store.to_bytes(_KIND, self._streams)
+            store.admit(self._kind, self._streams, [bytes(part) for part in given], self._given())
 
     @classmethod
-    def from_bytes(cls, data: bytes, model: Model | None = None) -> "Fleet":
+    def from_bytes(cls, data: bytes, model: Model | None = None) -> Self:
         """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
-        return cls.of(store.from_bytes(_KIND, data, model))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fleet to the file at `path`. The file is replaced in one step."""
-        write_atomically(path, self.to_bytes())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Fleet":
-        """Read what `save` wrote to `path`, in this process or another one; `model` as in `from_bytes`."""
-        stream: Fleet = loaded(path, lambda data: cls.from_bytes(data, model))
-        return stream
+        return cls.of(store.from_bytes(cls._kind, data, model))
 
 
 def _revived(model: Model | None, data: bytes) -> Fleet:

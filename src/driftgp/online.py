@@ -1,22 +1,20 @@
 """One stream as one object: rows in, forecasts out, from the first row on."""
 
 import math
-import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from driftgp import checkpoint
 from driftgp.base import frames, sealed
-from driftgp.base.files import loaded, write_atomically
-from driftgp.base.locks import turns
 from driftgp.defaults import Effort, Support
 from driftgp.models.model import Model, State
 from driftgp.predictions import Forecast, Prediction, joined
 from driftgp.stream import pending, store
 from driftgp.stream.base_column import Base
 from driftgp.stream.begin import Default, Given, Start
+from driftgp.stream.entry import Entry
 from driftgp.stream.evaluation import in_parts, with_rows
 from driftgp.stream.pending import Id
 from driftgp.stream.plan import Plan
@@ -27,10 +25,8 @@ from driftgp.stream.series import Series
 from driftgp.stream.settings import Missing, Others, Settings, settings_among
 from driftgp.stream.stacks import Slot
 
-_KIND = "online"
 
-
-class Online:
+class Online(Entry):
     """Predict and learn row by row, from the first row on.
 
     Several threads may share one object: their calls take turns.
@@ -69,6 +65,8 @@ class Online:
     >>> abs(online.predict({"day": 60}).mean.item() - 180.0) < 5.0
     True
     """
+
+    _kind = "online"
 
     def __init__(
         self,
@@ -126,9 +124,8 @@ class Online:
             self._go_on_from(state.of(model))  # refuses a state of another model
 
     def _adopt(self, streams: Streams) -> None:
-        self._streams = streams
+        super()._adopt(streams)
         self._quick: Quick | None = None
-        self.lock = turns(self)  # threads that share it take turns
         if streams.begun:
             self._ready()
 
@@ -145,16 +142,6 @@ class Online:
         self._ready()
 
     # ---- what it holds -----------------------------------------------------------------------------------------------
-
-    @property
-    def streams(self) -> Streams:
-        """The runtime inside, for entry points that store more in one file."""
-        return self._streams
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of its rows."""
-        return self._streams.settings
 
     @property
     def model(self) -> Model:
@@ -441,43 +428,15 @@ class Online:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         start = kept["start"]
         given = start.model if isinstance(start, Given) else None if isinstance(start, Default) else start
-        self._adopt(store.from_bytes(_KIND, kept["data"], given))
-
-    def to_bytes(self, **extra: Any) -> bytes:
-        """The whole stream as bytes; `extra` is anything that JSON can hold."""
-        with self.lock:
-            return store.to_bytes(_KIND, self._streams, extra=extra)
+        self._adopt(store.from_bytes(self._kind, kept["data"], given))
 
     @classmethod
-    def from_bytes(cls, data: bytes, model: Model | Start | None = None) -> "Online":
+    def from_bytes(cls, data: bytes, model: Model | Start | None = None) -> Self:
         """Take back what `to_bytes` gave as `data`. A model with a part that is not in the library has to be given."""
         if sealed.kind_of(data) == checkpoint.KIND:  # a model and its state
             state = checkpoint.from_bytes(model if isinstance(model, Model) else None, data)
             return cls(state.model, state)
-        return cls.of(store.from_bytes(_KIND, data, model))
-
-    @classmethod
-    def of(cls, streams: Streams) -> "Online":
-        """The object around a runtime, `streams`."""
-        online = cls.__new__(cls)
-        online._adopt(streams)  # noqa: SLF001
-        return online
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the stream to the file at `path`. The file is replaced in one step."""
-        write_atomically(path, self.to_bytes())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], model: Model | None = None) -> "Online":
-        """Read what `save` wrote. The stream then continues with the same bits, in any process.
-
-        Args:
-            path: the file.
-            model: only for a model with a part that is not in the library (a kernel of your own, a rival): the file
-                cannot describe it.
-        """
-        stream: Online = loaded(path, lambda data: cls.from_bytes(data, model))
-        return stream
+        return cls.of(store.from_bytes(cls._kind, data, model))
 
 
 def start_of(chosen: Settings, model: Model | Start | None) -> Start:

@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 def entries() -> list[Entry]:
     found = []
     for path, options in re.findall(r"^::: ([\w.]+)\n((?:    .*\n)*)", PAGE, re.MULTILINE):
-        members = re.search(r"members: (.*)", options)
+        members = re.search(r"^ +members: (.*)", options, re.MULTILINE)
         shown = None if members is None else tuple(re.findall(r"\w+", members[1].replace("false", "")))
         found.append(Entry(path, shown))
     return found
