@@ -176,17 +176,10 @@ def measured(effort: Effort, streams: int) -> Found:
 
 def elsewhere(checkout: Path, effort: Effort, streams: int) -> Found:
     """The same, measured with the sources of another checkout."""
-    command = [
-        checkout / ".venv/bin/python",
-        "-m",
-        "benchmarks.recovery",
-        "--effort",
-        effort,
-        "--streams",
-        str(streams),
-    ]
+    command = [str(checkout / ".venv/bin/python"), "-m", "benchmarks.recovery", "--raw"]
+    command += ["--effort", effort, "--streams", str(streams)]
     environment = os.environ | {"PYTHONPATH": str(checkout / "src")}
-    done = subprocess.run([*command, "--raw"], env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     found: Found = json.loads(done.stdout)
     return found
 
