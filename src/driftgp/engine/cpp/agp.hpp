@@ -14,24 +14,23 @@ class AGP final : public Node {
     int T;                   // samples in the window, 0 without a window
     bool own_window = true;  // false, set before `declare`, where a bank holds the window
 
-    AGP(const driftgp::Part &part, int D_, int P_) : rules(part, D_, P_) { D = D_, P = P_, T = rules.T; }
+    AGP(const driftgp::Part &part, int D_, int P_) : Node(D_, P_), rules(part, D_, P_) { T = rules.T; }
 
     void declare(Layout &state) override {
         size_t start = state.size, M = rules.M, H = rules.formula.parameters, A = rules.averages();
-        auto floats = [&](const char *name, size_t count = 1) { return state.floats(name, count) - start; };
-        auto wholes = [&](const char *name) { return state.wholes(name) - start; };
+        auto floats = [&](const char *name, size_t count = 1, Range range = ANYTHING) {
+            return state.floats(name, count, range) - start;
+        };
+        auto wholes = [&](const char *name, Range range = COUNTER) { return state.wholes(name, 1, range) - start; };
         if (own_window) at.window = declare_window(state, "window", T, D, P) - start;
-        at.w = floats("w", T), at.U = floats("U", M * D), at.points = wholes("points");
-        at.theta = floats("theta", H), at.noise = floats("noise", P), at.Kux = floats("Kux", M * T);
+        at.w = floats("w", T, {0.0, 1.0}), at.U = floats("U", M * D), at.points = wholes("points", {0.0, double(M)});
+        at.theta = floats("theta", H, POSITIVE), at.noise = floats("noise", P, POSITIVE), at.Kux = floats("Kux", M * T);
         at.n = floats("n"), at.yy = floats("yy", P), at.b = floats("b", M * P), at.Phi = floats("Phi", M * M);
         at.kappa = floats("kappa");
         at.inverse_L = floats("inverse_L", M * M), at.C = floats("C", P * M * M), at.alpha = floats("alpha", M * P);
         at.adam_mean = floats("adam_mean", A), at.adam_square = floats("adam_square", A);
         at.adam_steps = wholes("adam_steps"), at.samples = wholes("samples"), at.skipped = wholes("skipped");
         at.repaired = wholes("repaired");
-    }
-    void declare_forecast(Layout &forecast) override {
-        forecast.floats("mean", P), forecast.floats("variance", P), forecast.floats("noise", P);
     }
 
     // ---- the contract, with a window of its own
@@ -56,7 +55,6 @@ class AGP final : public Node {
     }
     bool rescales() const override { return T > 0; }
     void complete(double *state, Memory &memory) const override { complete_on(state, state + at.window, memory); }
-    void check(const double *state) const override { check_on(state, state + at.window); }
 
     // ---- the same, with a window that lies anywhere
     // ------------------------------------------------------------------
@@ -123,20 +121,6 @@ class AGP final : public Node {
         } catch (const NoFactor &) {
             throw std::invalid_argument("a state of AGP must hold finite samples: its inducing points have no factor");
         }
-    }
-    void check_on(const double *state, const double *window) const {
-        View view = look(const_cast<double *>(state), const_cast<double *>(window));
-        auto refuse = [](const char *what) { throw std::invalid_argument(what); };
-        if (*view.points < 0 || *view.points > rules.M) refuse("points of a state must lie between 0 and inducing");
-        if (*view.cursor < 0 || *view.cursor >= std::max(T, 1)) refuse("cursor of a window must lie within it");
-        for (int64_t counter : {*view.samples, *view.adam_steps, *view.skipped, *view.repaired})
-            if (counter < 0 || counter >= MOST) refuse("counters of a state must lie between 0 and 2^62");
-        bool weights = true, positive = true;
-        for (int t = 0; t < T; t++) weights &= view.w[t] >= 0.0 && view.w[t] <= 1.0;
-        for (int i = 0; i < rules.formula.parameters; i++) positive &= view.theta[i] > 0.0 && view.theta[i] < INFINITY;
-        for (int p = 0; p < P; p++) positive &= view.noise[p] > 0.0 && view.noise[p] < INFINITY;
-        if (!weights) refuse("w of a state must hold weights in [0, 1]");
-        if (!positive) refuse("theta and noise of a state must be finite and positive");
     }
 
   private:

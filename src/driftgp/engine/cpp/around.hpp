@@ -7,9 +7,10 @@
 namespace DRIFTGP_LEVEL {
 
 class Around : public Transparent {
+    static constexpr Range REACH{-FARTHEST_OUT, FARTHEST_OUT};
     int column = 0;
     double reach = FARTHEST_OUT;
-    size_t offset = 0, slope = 0;
+    size_t offset = floats("offset", 1, REACH), slope = floats("slope", 1, REACH);
 
     static double within(double value, double limit = FARTHEST_OUT) { return std::min(std::max(value, -limit), limit); }
     double base(const double *state, const double *x) const {
@@ -41,11 +42,6 @@ class Around : public Transparent {
         if (!held->normal()) throw std::invalid_argument("the held model must predict a normal distribution");
     }
 
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        offset = state.floats("offset") - start, slope = state.floats("slope") - start;
-        declare_held(state, start);
-    }
     void expect_units(double *state, const Units &units) const override {
         change(state, units);
         held->expect_units(state + inner, of_the_rest(units));
@@ -77,11 +73,6 @@ class Around : public Transparent {
         held->rescale(state + inner, of_the_rest(units), memory);
     }
     bool fills_gaps() const override { return false; }
-    void check(const double *state) const override {
-        for (size_t place : {offset, slope})
-            refuse_unless(std::fabs(state[place]) <= FARTHEST_OUT, "offset or slope", "finite, and at most 1e60");
-        Holding::check(state);
-    }
 };
 
 }  // namespace DRIFTGP_LEVEL

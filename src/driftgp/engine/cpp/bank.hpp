@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <optional>
+
 #include "agp.hpp"
 #include "holding.hpp"
 #include "laws.hpp"
@@ -32,9 +34,9 @@ class Bank : public Node {
     std::vector<int> corrected;  // voices that have a twin, C
     std::vector<Member> members;
     std::vector<Window> windows;
-    size_t weights = 0, errors = 0, last = 0, products = 0, squares = 0, own = 0, twin = 0, A = 0, b = 0, error = 0,
-           harm = 0, stack = 0;
-    Span span;
+    size_t weights = 0, errors = 0, last = 0, products = 0, squares = 0, alone = 0, twin = 0, A = 0, b = 0, error = 0,
+           stack = 0, harm = 0;
+    std::optional<Span> span;
     // in a forecast: where the weights, the shift, errors known and twins are, and how many numbers it has
     size_t told_weights = 0, told_shift = 0, told_last = 0, told_twins = 0, told = 0;
     std::vector<size_t> told_members, told_voices;
@@ -60,12 +62,12 @@ class Bank : public Node {
 
     // Share of a voice's last error that its twin expects to come again, and by how much the twin is better.
     double rho(const double *state, size_t at) const {
-        double scale = state[squares + at] + CAUTION * state[own + at];
+        double scale = state[squares + at] + CAUTION * state[alone + at];
         return std::min(std::max(state[products + at] / (scale > 0.0 ? scale : 1.0), 0.0), 1.0);
     }
     double ratio(const double *state, size_t at) const {
-        if (!(state[own + at] > 0.0)) return 1.0;
-        return std::min(std::max(state[twin + at] / state[own + at], 1e-3), 1.0);
+        if (!(state[alone + at] > 0.0)) return 1.0;
+        return std::min(std::max(state[twin + at] / state[alone + at], 1e-3), 1.0);
     }
     void ask_members(const double *state, const double *x, double *made, Memory &memory) const {
         for (size_t k = 0; k < count(); k++)
@@ -80,7 +82,7 @@ class Bank : public Node {
         size_t V = voices_in_all(), first_twin = V - corrected.size();
         double *w = made + told_weights, *wild = memory.zeros(V), *sure = memory.zeros(V), all = 0.0, kept = 0.0;
         for (int p = 0; p < P; p++) {
-            Span::Limits limits = span.limits(state, p);
+            Span::Limits limits = span->limits(state, p);
             for (size_t v = 0; v < V; v++) {
                 double *said = made + told_voices[v] + p;
                 if (v >= first_twin) {
@@ -212,15 +214,14 @@ class Bank : public Node {
                 double rest = limited(y[p] - made[told_twins + c * 3 * P + p]);
                 state[products + at] = rate * state[products + at] + before * wrong;
                 state[squares + at] = rate * state[squares + at] + before * before;
-                state[own + at] += (wrong * wrong - state[own + at]) / state[errors];
+                state[alone + at] += (wrong * wrong - state[alone + at]) / state[errors];
                 state[twin + at] += (rest * rest - state[twin + at]) / state[errors];
                 state[last + at] = wrong;
             }
     }
 
   public:
-    Bank(const driftgp::Part &part, int inputs, int outputs) {
-        D = inputs, P = outputs;
+    Bank(const driftgp::Part &part, int inputs, int outputs) : Node(inputs, outputs) {
         driftgp::Settings settings(part);
         std::vector<double> twins =
             settings.numbers("corrected", part.children.size(), 0.0, double(part.children.size()) - 1.0);
@@ -242,31 +243,28 @@ class Bank : public Node {
         }
         if (prior.size() != size_t(firsts.back()) + corrected.size())
             throw std::invalid_argument("prior must have a number for each voice and each twin");
+        size_t V = voices_in_all(), C = corrected.size();
+        weights = floats("weights", V, NOT_NEGATIVE), errors = floats("count", 1, {0.0, TWIN_MEMORY});
+        last = floats("last", C * P), products = floats("products", C * P), squares = floats("squares", C * P);
+        alone = floats("own", C * P), twin = floats("twin", C * P), A = floats("A", P * V * V), b = floats("b", P * V);
+        error = floats("error", P), stack = floats("stack", P * V), harm = floats("harm", P, {-1.0, 1.0});
+        span.emplace(own, P);
+        for (size_t i = 0; i < windows.size(); i++)
+            windows[i].state = declare_window(own, "window_" + std::to_string(i), windows[i].T, D, P);
+        told_weights = told_floats("weights", V), told_shift = told_floats("shift", P);
+        told_last = told_floats("last", C * P), told_twins = told_floats("twins", C * 3 * P);
     }
 
     void declare(Layout &state) override {
         size_t start = state.size;
-        size_t V = voices_in_all(), C = corrected.size();
-        weights = state.floats("weights", V) - start, errors = state.floats("count") - start;
-        last = state.floats("last", C * P) - start, products = state.floats("products", C * P) - start;
-        squares = state.floats("squares", C * P) - start, own = state.floats("own", C * P) - start;
-        twin = state.floats("twin", C * P) - start, A = state.floats("A", P * V * V) - start;
-        b = state.floats("b", P * V) - start, error = state.floats("error", P) - start;
-        stack = state.floats("stack", P * V) - start, harm = state.floats("harm", P) - start;
-        span.declare(state, start, P);
-        for (size_t i = 0; i < windows.size(); i++)
-            windows[i].state = declare_window(state, "window_" + std::to_string(i), windows[i].T, D, P) - start;
+        Node::declare(state);
         for (size_t k = 0; k < count(); k++)
             members[k].state =
                 state.part("member_" + std::to_string(k), [&] { members[k].node->declare(state); }) - start;
     }
     void declare_forecast(Layout &forecast) override {
         size_t start = forecast.size;
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        size_t C = corrected.size();
-        told_weights = forecast.floats("weights", voices_in_all()) - start;
-        told_shift = forecast.floats("shift", P) - start, told_last = forecast.floats("last", C * P) - start;
-        told_twins = forecast.floats("twins", C * 3 * P) - start;
+        Node::declare_forecast(forecast);
         for (size_t k = 0; k < count(); k++)
             told_members.push_back(forecast.part("member_" + std::to_string(k), [&] {
                 members[k].node->declare_forecast(forecast);
@@ -274,7 +272,7 @@ class Bank : public Node {
         for (size_t k = 0; k < count(); k++)
             for (int v = 0; v < members[k].node->voices(); v++)
                 told_voices.push_back(told_members[k] + members[k].node->voice(v));
-        for (size_t c = 0; c < C; c++) told_voices.push_back(told_twins + c * 3 * P);
+        for (size_t c = 0; c < corrected.size(); c++) told_voices.push_back(told_twins + c * 3 * P);
         told = forecast.size - start;
     }
     bool normal() const override { return false; }
@@ -291,7 +289,7 @@ class Bank : public Node {
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         std::copy(prior.begin(), prior.end(), state + weights);
         for (int64_t i = 0; i < rows; i++)
-            for (int p = 0; p < P; p++) span.widen(state, p, y[i * P + p]);
+            for (int p = 0; p < P; p++) span->widen(state, p, y[i * P + p]);
         for (const Member &m : members)
             if (m.shares) m.shares->start_on(state + m.state, window_of(state, m), X, y, rows, memory);
             else m.node->start(state + m.state, X, y, rows, memory);
@@ -317,7 +315,7 @@ class Bank : public Node {
             double trust = std::min(std::max((HARMFUL - state[harm + p]) / (HARMFUL - HARMLESS), 0.0), 1.0);
             double shift = trust * limited_shift(state, p, stacked);
             // no voice that votes is moved beyond the limits, so the median stays within them too
-            Span::Limits limits = span.limits(state, p);
+            Span::Limits limits = span->limits(state, p);
             shift = std::max(shift, std::min(limits.low - lowest, 0.0));
             shift = std::min(shift, std::max(limits.high - highest, 0.0));
             made[told_shift + p] = shift;
@@ -339,7 +337,7 @@ class Bank : public Node {
             restack(state, x, y, known, memory);
             correct(state, x, y, known);
             for (int p = 0; p < P; p++)
-                if (counts(x, y, p)) span.widen(state, p, y[p]);
+                if (counts(x, y, p)) span->widen(state, p, y[p]);
         }
         double *room = memory.take(D + P);
         for (size_t i = 0; i < windows.size(); i++) {
@@ -364,13 +362,13 @@ class Bank : public Node {
             for (size_t c = 0; c < corrected.size(); c++) {
                 size_t at = c * P + p;
                 state[last + at] /= scale;
-                for (size_t sums : {products, squares, own, twin}) state[sums + at] /= square;
+                for (size_t sums : {products, squares, alone, twin}) state[sums + at] /= square;
             }
             for (size_t i = 0; i < V * V; i++) state[A + p * V * V + i] /= square;
             for (size_t i = 0; i < V; i++) state[b + p * V + i] /= square;
             state[error + p] /= square;
         }
-        span.rescale(state, units);
+        span->rescale(state, units);
         for (size_t i = 0; i < windows.size(); i++)
             rescale_window(state + windows[i].state, windows[i].T, D, P, units, [&](int t) {
                 return std::any_of(members.begin(), members.end(), [&](const Member &m) {
@@ -388,18 +386,10 @@ class Bank : public Node {
     }
     void check(const double *state) const override {
         double total = 0.0;
-        for (size_t v = 0; v < voices_in_all(); v++) {
-            double w = state[weights + v];
-            refuse_unless(std::isfinite(w) && w >= 0.0, "weights", "finite and not negative");
-            total += w;
-        }
+        for (size_t v = 0; v < voices_in_all(); v++) total += state[weights + v];
         refuse_unless(total > 0.0, "weights", "not all 0");
-        for (int p = 0; p < P; p++) refuse_unless(std::fabs(state[harm + p]) <= 1.0, "harm", "in [-1, 1]");
-        refuse_unless(state[errors] >= 0.0 && state[errors] <= TWIN_MEMORY, "count", "in [0, 100]");
-        span.check(state);
-        for (const Member &m : members)
-            if (m.shares) m.shares->check_on(state + m.state, state + windows[m.window].state);
-            else m.node->check(state + m.state);
+        span->check(state);
+        for (const Member &m : members) m.node->check(state + m.state);
     }
 
     // ---- the law: a mixture

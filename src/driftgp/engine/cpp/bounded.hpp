@@ -58,10 +58,16 @@ class Bounded : public Holding {
     std::vector<double> offsets;                     // c of the roots, 0 for targets as they are
     std::vector<double> lags, lags_of;               // inputs that are earlier targets, and their outputs
     bool roots = false;                              // whether any output has one
-    size_t outside = 0, low = 0, high = 0, slack = 0;
-    size_t offset = 0, learned = 0, level = 0, size = 0, deficit = 0, excess = 0, curved = 0;
-    size_t lag_base = 0, lag_offset = 0, held_size = 0;
-    size_t told_low = 0, told_high = 0, told_slack = 0, told_base = 0, told_offset = 0, told_gain = 0;  // in a forecast
+    size_t outside = wholes("outside", P), low = floats("low", P, FINITE), high = floats("high", P, FINITE);
+    size_t slack = floats("slack", P, NOT_NEGATIVE), offset = floats("offset", P, NOT_NEGATIVE),
+           learned = wholes("learned", P);
+    size_t level = floats("level", P, FINITE), size = floats("size", P, NOT_NEGATIVE),
+           deficit = floats("deficit", P, NOT_NEGATIVE);
+    size_t excess = floats("excess", P, FINITE), curved = floats("curved", P, NOT_NEGATIVE);
+    size_t lag_base = floats("lag_base", D, FINITE), lag_offset = floats("lag_offset", D, NOT_NEGATIVE);
+    size_t told_low = told_floats("low", P), told_high = told_floats("high", P), told_slack = told_floats("slack", P);
+    size_t told_base = told_floats("base", P), told_offset = told_floats("offset", P),
+           told_gain = told_floats("gain", P);
 
     std::vector<double> read(driftgp::Settings &settings, const char *name, double least, double most) const {
         std::vector<double> values = settings.numbers(name, size_t(P), least, most);
@@ -153,21 +159,11 @@ class Bounded : public Holding {
 
     struct Interval {
         double low, high, slack, leak;
-        double alpha, beta, log_D, log_kept, log_leak;
-        bool lost, counts;  // the held law has no mass inside; a bound changes the law
+        double alpha = -INFINITE, beta = INFINITE, log_D = 0.0, log_kept = 0.0, log_leak = 0.0;
+        bool lost = false, counts = false;  // the held law has no mass inside; a bound changes the law
     };
     Interval interval(const double *made, int p) const {
-        Interval of{made[told_low + p],
-                    made[told_high + p],
-                    made[told_slack + p],
-                    leaks[p],
-                    -INFINITE,
-                    INFINITE,
-                    0.0,
-                    0.0,
-                    0.0,
-                    false,
-                    false};
+        Interval of{made[told_low + p], made[told_high + p], made[told_slack + p], leaks[p]};
         if (std::isfinite(of.low)) of.alpha = held_to_normal(made, p, of.low - of.slack);
         if (std::isfinite(of.high)) of.beta = held_to_normal(made, p, of.high + of.slack);
         if (!(of.alpha > -FARTHEST || of.beta < FARTHEST)) return of;
@@ -238,26 +234,6 @@ class Bounded : public Holding {
         }
     }
 
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        outside = state.wholes("outside", P) - start, low = state.floats("low", P) - start;
-        high = state.floats("high", P) - start, slack = state.floats("slack", P) - start;
-        offset = state.floats("offset", P) - start, learned = state.wholes("learned", P) - start;
-        level = state.floats("level", P) - start, size = state.floats("size", P) - start;
-        deficit = state.floats("deficit", P) - start, excess = state.floats("excess", P) - start;
-        curved = state.floats("curved", P) - start;
-        lag_base = state.floats("lag_base", D) - start, lag_offset = state.floats("lag_offset", D) - start;
-        declare_held(state, start);
-        held_size = state.size - start - inner;
-    }
-    void declare_forecast(Layout &forecast) override {
-        size_t start = forecast.size;
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        told_low = forecast.floats("low", P) - start, told_high = forecast.floats("high", P) - start;
-        told_slack = forecast.floats("slack", P) - start, told_base = forecast.floats("base", P) - start;
-        told_offset = forecast.floats("offset", P) - start, told_gain = forecast.floats("gain", P) - start;
-        declare_held_forecast(forecast, start);
-    }
     bool normal() const override { return false; }
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
@@ -346,21 +322,6 @@ class Bounded : public Holding {
         }
         Holding::move_level(state, moved.data());
     }
-    void check(const double *state) const override {
-        refuse_unless_counts(state, outside, P, "outside");
-        refuse_unless_counts(state, learned, P, "learned");
-        for (auto [at, name] : {std::pair{low, "low"}, {high, "high"}, {level, "level"}, {excess, "excess"}})
-            refuse_unless(all_finite(state + at, P), name, "finite");
-        refuse_unless(all_finite(state + lag_base, D), "lag_base", "finite");
-        auto sizes = [&](size_t at, int numbers, const char *name) {
-            for (int i = 0; i < numbers; i++)
-                refuse_unless(std::isfinite(state[at + i]) && state[at + i] >= 0.0, name, "finite, and 0 or more");
-        };
-        sizes(slack, P, "slack"), sizes(offset, P, "offset"), sizes(size, P, "size"), sizes(deficit, P, "deficit");
-        sizes(curved, P, "curved"), sizes(lag_offset, D, "lag_offset");
-        Holding::check(state);
-    }
-
     // ---- the law: G = (1 − ε) (F − a)/D + ε F inside (predictions/bounded.py)
 
     double to_normal(const double *made, int p, double y) const override {

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <optional>
+
 #include "holding.hpp"
 #include "laws.hpp"
 #include "rowscale.hpp"
@@ -21,11 +23,10 @@ class Calibrated : public Holding {
     double tail = 0.0, tail_first = 0.0, tail_second = 0.0;  // t, ∫ e^(u/t − 1) φ and ∫ e^(2u/t − 2) φ from t on
     size_t log_s2 = 0, log_weights = 0, offset = 0;
     size_t told_reach = 0, told_plain = 0, told_log_g = 0, told_recent = 0;  // in a forecast
-    int features = 0;                                        // 0: no scale model, g = 1
-    RowScale row_scale;
+    std::optional<RowScale> row_scale;                                       // without it g = 1
 
     size_t at(size_t level, int side, int p) const { return (level * sides + side) * P + p; }
-    int calibrations() const { return features ? 2 : 1; }  // as if g were 1, and with g
+    int calibrations() const { return row_scale ? 2 : 1; }  // as if g were 1, and with g
     size_t spreads() const { return gains.size() * P; }    // numbers of a calibration, and those of its offsets
     size_t reaches() const { return levels.size() * sides * P; }
 
@@ -134,7 +135,7 @@ class Calibrated : public Holding {
         levels = settings.numbers("levels", MOST, 0.0, 1.0);
         gains = settings.numbers("gains", MOST, 0.0, 1.0);
         log_prior = settings.numbers("log_prior", MOST, std::numeric_limits<double>::lowest(), 0.0);
-        features = int(settings.whole("features", 0, 4096));
+        int features = int(settings.whole("features", 0, 4096));
         settings.end(1);
         double before = 0.0;
         for (double level : levels) {
@@ -146,31 +147,19 @@ class Calibrated : public Holding {
             throw std::invalid_argument("levels and gains must hold something, and log_prior a number for each gain");
         if (features > 0 && features < 10) throw std::invalid_argument("features must be 0, or at least 10");
         prepare();
+        int K = features ? 2 : 1;
+        log_s2 = floats("log_s2", K * spreads(), FINITE), log_weights = floats("log_weights", K * spreads(), FINITE);
+        offset = floats("offset", K * reaches(), FINITE), told_reach = told_floats("reach", reaches());
+        if (!features) return;
+        row_scale.emplace(own, features, D, P);
+        told_plain = told_floats("plain", reaches());
+        told_log_g = told_floats("log_g", P), told_recent = told_floats("recent", 2 * P);
     }
 
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        int K = calibrations();
-        log_s2 = state.floats("log_s2", K * spreads()) - start;
-        log_weights = state.floats("log_weights", K * spreads()) - start;
-        offset = state.floats("offset", K * reaches()) - start;
-        if (features) state.part("scale", [&] { row_scale.declare(state, start, features, D, P); });
-        declare_held(state, start);
-    }
-    void declare_forecast(Layout &forecast) override {
-        size_t start = forecast.size;
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        told_reach = forecast.floats("reach", reaches()) - start;
-        if (features) {
-            told_plain = forecast.floats("plain", reaches()) - start;
-            told_log_g = forecast.floats("log_g", P) - start, told_recent = forecast.floats("recent", 2 * P) - start;
-        }
-        declare_held_forecast(forecast, start);
-    }
     bool normal() const override { return false; }
     double usual_std(const double *made, int p) const override {
         double moved;
-        return std::sqrt(made[forecast_inner + P + p] * factor(made + (features ? told_plain : told_reach), p, moved));
+        return std::sqrt(made[forecast_inner + P + p] * factor(made + (row_scale ? told_plain : told_reach), p, moved));
     }
     double median_reach(const double *made, int p) const override {
         return std::fabs(made[p] - made[forecast_inner + p]) + held->median_reach(made + forecast_inner, p);
@@ -180,16 +169,16 @@ class Calibrated : public Holding {
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         for (size_t j = 0; j < calibrations() * gains.size(); j++)
             std::fill_n(state + log_weights + j * P, P, log_prior[j % gains.size()]);
-        if (features) row_scale.start(state, X, y, rows, memory);
+        if (row_scale) row_scale->start(state, X, y, rows, memory);
         held->start(state + inner, X, y, rows, memory);
     }
     void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
         double *said = made + forecast_inner, *reach = made + told_reach,
-               *log_g = features ? made + told_log_g : nullptr;
+               *log_g = row_scale ? made + told_log_g : nullptr;
         held->forecast(state + inner, x, said, memory);
-        if (features) {
-            row_scale.log_factor(state, x, said, log_g, memory);
-            std::copy_n(row_scale.late(state), 2 * P, made + told_recent);
+        if (row_scale) {
+            row_scale->log_factor(state, x, said, log_g, memory);
+            std::copy_n(row_scale->late(state), 2 * P, made + told_recent);
             find_reach(state, 0, nullptr, made + told_plain);
         }
         find_reach(state, calibrations() - 1, log_g, reach);
@@ -207,7 +196,7 @@ class Calibrated : public Holding {
             forecast(state, x, issued, memory), known = issued;
         }
         const double *said = known + forecast_inner;
-        const double *log_g = features ? known + told_log_g : nullptr;
+        const double *log_g = row_scale ? known + told_log_g : nullptr;
         double *scores = memory.take(P), keep = std::pow(memory_rate, elapsed);
         bool there = inputs_there(x);
         for (int p = 0; p < P; p++) {
@@ -216,27 +205,20 @@ class Calibrated : public Holding {
             observed &= !std::isnan(z);  // a forecast that is not finite
             scores[p] = observed ? std::fabs(unstretched(known, p, z)) : std::nan("");
             for (int which = 0; which < calibrations(); which++) {
-                bool scaled = which == 1, plain = features && !scaled;
+                bool scaled = which == 1, plain = row_scale && !scaled;
                 follow_spread(state, which, p, scaled ? z * std::exp(-log_g[p]) : z, observed, keep);
                 if (observed) control(state, which, p, z, known + (plain ? told_plain : told_reach));
             }
         }
-        if (features) row_scale.learn(state, x, said, known + told_recent, scores, log_g, elapsed, memory);
+        if (row_scale) row_scale->learn(state, x, said, known + told_recent, scores, log_g, elapsed, memory);
         held->learn(state + inner, x, y, elapsed, said, memory);
     }
-    void check(const double *state) const override {
-        refuse_unless(all_finite(state + log_s2, calibrations() * spreads()), "log_s2", "finite");
-        refuse_unless(all_finite(state + log_weights, calibrations() * spreads()), "log_weights", "finite");
-        refuse_unless(all_finite(state + offset, calibrations() * reaches()), "offset", "finite");
-        if (features) row_scale.check(state);
-        Holding::check(state);
-    }
     void rescale(double *state, const Units &units, Memory &memory) const override {
-        if (features) row_scale.rescale(state, units);
+        if (row_scale) row_scale->rescale(state, units);
         Holding::rescale(state, units, memory);
     }
     void move_level(double *state, const double *step) const override {
-        if (features) row_scale.move_level(state, step);
+        if (row_scale) row_scale->move_level(state, step);
         Holding::move_level(state, step);
     }
 

@@ -9,8 +9,8 @@ namespace DRIFTGP_LEVEL {
 class Credible : public Transparent {
     static constexpr int64_t LASTING = 3;  // as in credible.py
     int column = 0;
-    size_t doubts = 0;
-    Span span;
+    Span span{own, 1};
+    size_t doubts = wholes("doubts");
 
     bool far(const double *state, double value) const {
         Span::Limits limits = span.limits(state, 0);
@@ -36,12 +36,6 @@ class Credible : public Transparent {
         if (!held->fills_gaps()) throw std::invalid_argument("the held model must take inputs that are NaN");
     }
 
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        span.declare(state, start, 1);
-        doubts = state.wholes("doubts") - start;
-        declare_held(state, start);
-    }
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         Lease lease(memory);
         double *seen = memory.take(size_t(rows) * D);
@@ -71,7 +65,6 @@ class Credible : public Transparent {
     }
     void check(const double *state) const override {
         span.check(state);
-        refuse_unless_counts(state, doubts, 1, "doubts");
         Holding::check(state);
     }
 };

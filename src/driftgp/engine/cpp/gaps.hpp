@@ -14,10 +14,20 @@ class Gaps : public Moved {
     static constexpr double SHRUNK = 10.0, WORTH = 0.5, CURIOUS = 0.1, RATIO_PACE = 0.01, TRUST_PACE = 0.02,
                             LASTING = 8.0;
     static constexpr double SHARE_PACE = 0.01, SLOPE_RIDGE = 0.05, SMALLEST = 1e-300, LARGEST = 1e40;
-    int K = 0;  // inputs whose covariances are counted: all, or none
-    size_t previous = 0, doubt = 0, age = 0, count = 0, mean = 0, variance = 0, echo = 0, joint = 0, S = 0, T = 0;
-    size_t targets = 0, y_mean = 0, y_variance = 0, slope = 0, filled = 0, judged = 0, share = 0, wider = 0, change = 0;
-    size_t effect = 0, ratio = 0, trust = 0;
+    static constexpr Range SHARE{0.0, 1.0};
+    const size_t K = D <= MOST_INPUTS ? D : 0;  // inputs whose covariances are counted: all, or none
+    const size_t DP = size_t(D) * P;
+    size_t previous = floats("previous", D, FINITE), doubt = floats("doubt", D, NOT_NEGATIVE), age = wholes("age", D);
+    size_t count = floats("count", D, NOT_NEGATIVE), mean = floats("mean", D, FINITE),
+           variance = floats("variance", D, NOT_NEGATIVE);
+    size_t echo = floats("echo", D, FINITE), joint = wholes("joint", 1, SHARE);
+    size_t S = floats("S", packed_size(K), FINITE), T = floats("T", K *K, FINITE);
+    size_t targets = floats("targets", 1, {0.0, MEMORY}), y_mean = floats("y_mean", P, FINITE);
+    size_t y_variance = floats("y_variance", P, NOT_NEGATIVE), slope = floats("slope", DP, FINITE);
+    size_t filled = wholes("filled", D), judged = wholes("judged", D), share = floats("share", D, NOT_NEGATIVE);
+    size_t wider = floats("wider", D, NOT_NEGATIVE), change = floats("change", DP, FINITE);
+    size_t effect = floats("effect", DP, FINITE), ratio = floats("ratio", P, NOT_NEGATIVE);
+    size_t trust = floats("trust", 1, {POSITIVE.low, 1.0});
 
     static double limited(double value, double limit) {
         return value > limit ? limit : value < -limit ? -limit : value;
@@ -49,10 +59,10 @@ class Gaps : public Moved {
         whole(state, joint) = 1;
         for (int d = 0; d < D; d++) state[count + d] = std::min(state[count + d], BEFORE);
         if (K == 0) return;
-        std::fill_n(state + S, packed_size(K), 0.0), std::fill_n(state + T, size_t(K) * K, 0.0);
+        std::fill_n(state + S, packed_size(K), 0.0), std::fill_n(state + T, K * K, 0.0);
         for (int d = 0; d < D; d++) {
             state[S + packed_row(K, d)] = state[variance + d];
-            state[T + size_t(d) * K + d] = state[echo + d];
+            state[T + d * K + d] = state[echo + d];
         }
     }
 
@@ -81,8 +91,8 @@ class Gaps : public Moved {
             const double *same = state + S + packed_row(K, i);
             for (int j = i + 1; j < D; j++) {
                 double c = missing[i] == missing[j] ? same[j - i]
-                           : missing[j]             ? state[T + size_t(i) * K + j]
-                                                    : state[T + size_t(j) * K + i];
+                           : missing[j]             ? state[T + i * K + j]
+                                                    : state[T + j * K + i];
                 row[j] = c / (units[i] * units[j]);
             }
             row[i] = 1.0 + more;
@@ -145,7 +155,7 @@ class Gaps : public Moved {
             if (!missing[m]) continue;
             double expected = 0.0, *b = B + size_t(m) * ld, *w = W + size_t(m) * ld, v = state[variance + m];
             for (int d = 0; d < D; d++) {
-                double c = missing[d] ? state[T + size_t(m) * K + d] : covariance(state, m, d);
+                double c = missing[d] ? state[T + m * K + d] : covariance(state, m, d);
                 b[d] = w[d] = c / (units[m] * units[d]);
             }
             solve(R, ld, w);
@@ -177,7 +187,7 @@ class Gaps : public Moved {
     // variances.
     void changes(const double *state, const bool *missing, double *h, Memory &memory) const {
         Lease lease(memory);
-        std::copy_n(state + change, size_t(D) * P, h);
+        std::copy_n(state + change, DP, h);
         bool told_all = true;
         for (int d = 0; d < D; d++) told_all &= !missing[d] || whole(state, judged + d) >= FEW;
         if (told_all) return;
@@ -252,7 +262,7 @@ class Gaps : public Moved {
             now[d] = h * a[d], then[d] = h * before[d];
         }
         for (int i = 0; i < D; i++) {
-            double *row = state + S + packed_row(K, i) - i, *past = state + T + size_t(i) * K;
+            double *row = state + S + packed_row(K, i) - i, *past = state + T + i * K;
             for (int j = i; j < D; j++) row[j] = kept[i] * kept[j] * row[j] + now[i] * now[j];
             for (int j = 0; j < D; j++) past[j] = kept[i] * kept[j] * past[j] + now[i] * then[j];
             if (!off || off[place(i, i)] == 0.0) continue;
@@ -272,7 +282,7 @@ class Gaps : public Moved {
         int gaps = 0;
         for (int d = 0; d < D; d++)
             gaps += missing[d] &= state[count + d] > 0.0;  // one that has not come has cost nothing
-        double *h = memory.take(size_t(D) * P), told = 0.0, stretch = 0.0;
+        double *h = memory.take(DP), told = 0.0, stretch = 0.0;
         if (gaps) changes(state, missing, h, memory);
         for (int d = 0; d < D; d++) whole(state, judged + d) += missing[d];
         for (int p = 0; p < P; p++) {
@@ -329,7 +339,7 @@ class Gaps : public Moved {
     // The batch as the held node is to see it, by all that it says of its columns.
     void fill_batch(double *state, const double *X, const double *y, int64_t rows, double *made, Memory &memory) const {
         Lease lease(memory);
-        double *h = memory.take(size_t(D) * P), *v = memory.take(P), *g = memory.take(padded(D));
+        double *h = memory.take(DP), *v = memory.take(P), *g = memory.take(padded(D));
         bool *missing = flags(nullptr, memory);
         for (int64_t i = 0; i < rows; i++)
             for (int d = 0; d < D; d++) missing[d] |= std::isnan(X[i * D + d]);
@@ -361,22 +371,6 @@ class Gaps : public Moved {
         driftgp::Settings(part).end(1);
     }
 
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        K = D <= MOST_INPUTS ? D : 0;
-        auto floats = [&](const char *name, size_t n) { return state.floats(name, n) - start; };
-        auto wholes = [&](const char *name, size_t n) { return state.wholes(name, n) - start; };
-        previous = floats("previous", D), doubt = floats("doubt", D), age = wholes("age", D),
-        count = floats("count", D);
-        mean = floats("mean", D), variance = floats("variance", D), echo = floats("echo", D),
-        joint = wholes("joint", 1);
-        S = floats("S", packed_size(K)), T = floats("T", size_t(K) * K), targets = floats("targets", 1);
-        y_mean = floats("y_mean", P), y_variance = floats("y_variance", P), slope = floats("slope", size_t(D) * P);
-        filled = wholes("filled", D), judged = wholes("judged", D), share = floats("share", D);
-        wider = floats("wider", D), change = floats("change", size_t(D) * P), effect = floats("effect", size_t(D) * P);
-        ratio = floats("ratio", P), trust = floats("trust", 1);
-        declare_held(state, start);
-    }
     bool fills_gaps() const override { return true; }
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
@@ -403,7 +397,7 @@ class Gaps : public Moved {
         double *complete_x = memory.take(D), *said = made + forecast_inner, *h = nullptr;
         const double *off = fill(state, x, complete_x, memory);
         held->forecast(state + inner, complete_x, said, memory);
-        if (off) h = memory.take(size_t(D) * P), changes(state, flags(x, memory), h, memory);
+        if (off) h = memory.take(DP), changes(state, flags(x, memory), h, memory);
         for (int p = 0; p < P; p++) {
             double by = 0.0, scale = 1.0, m = said[p], v = said[P + p];
             if (off) {
@@ -450,10 +444,10 @@ class Gaps : public Moved {
                 state[change + at] *= scale[d] / y_scale;
             }
         }
-        for (int i = 0; i < K; i++) {
-            double *row = state + S + packed_row(K, i) - i, *past = state + T + size_t(i) * K;
-            for (int j = i; j < K; j++) row[j] /= scale[i] * scale[j];
-            for (int j = 0; j < K; j++) past[j] /= scale[i] * scale[j];
+        for (size_t i = 0; i < K; i++) {
+            double *row = state + S + packed_row(K, i) - i, *past = state + T + i * K;
+            for (size_t j = i; j < K; j++) row[j] /= scale[i] * scale[j];
+            for (size_t j = 0; j < K; j++) past[j] /= scale[i] * scale[j];
         }
         for (int p = 0; p < P; p++) {
             if (state[targets] > 0.0)
@@ -461,29 +455,6 @@ class Gaps : public Moved {
             state[y_variance + p] /= units.y_scale[p] * units.y_scale[p];
         }
         held->rescale(state + inner, Units{centre, scale, units.y_centre, units.y_scale}, memory);
-    }
-    void check(const double *state) const override {
-        size_t DP = size_t(D) * P;
-        auto finite = [&](size_t at, size_t n, const char *name) {
-            refuse_unless(all_finite(state + at, n), name, "finite");
-        };
-        auto positive = [&](size_t at, size_t n, const char *name) {
-            finite(at, n, name);
-            for (size_t i = 0; i < n; i++) refuse_unless(state[at + i] >= 0.0, name, "0 or more");
-        };
-        finite(previous, D, "previous"), finite(mean, D, "mean"), finite(echo, D, "echo");
-        finite(S, packed_size(K), "S"), finite(T, size_t(K) * K, "T"), finite(y_mean, P, "y_mean");
-        finite(slope, DP, "slope"), finite(change, DP, "change"), finite(effect, DP, "effect");
-        positive(doubt, D, "doubt"), positive(count, D, "count"), positive(variance, D, "variance");
-        positive(y_variance, P, "y_variance"), positive(share, D, "share"), positive(wider, D, "wider");
-        positive(ratio, P, "ratio"), positive(trust, 1, "trust");
-        refuse_unless(state[targets] >= 0.0 && state[targets] <= MEMORY, "targets", "between 0 and 1000");
-        refuse_unless(state[trust] > 0.0 && state[trust] <= 1.0, "trust", "positive and at most 1");
-        refuse_unless_counts(state, age, D, "age");
-        refuse_unless_counts(state, filled, D, "filled");
-        refuse_unless_counts(state, judged, D, "judged");
-        refuse_unless(whole(state, joint) == 0 || whole(state, joint) == 1, "joint", "0 or 1");
-        Holding::check(state);
     }
 };
 

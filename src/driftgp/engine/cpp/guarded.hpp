@@ -16,13 +16,19 @@ class Guarded : public Holding {
     static constexpr int SUSPECT = 20, OFTEN = 2;
     double reach = 6.0;
     bool widen_first = false;
-    size_t seen = 0, beyond = 0, error_beyond = 0, guarded = 0, last = 0, moves = 0;
-    size_t step = 0, moved = 0, returned = 0;
-    Span span;
-    size_t last_x = 0, run = 0, run_before = 0, absent = 0;
-    size_t held_back = 0, first = 0, X = 0, y = 0, error = 0, suspect = 0, usual = 0, restarts = 0, anew = 0;
-    size_t held_size = 0;
-    size_t told_stretch = 0, told_scale = 0, told_shift = 0;  // in a forecast
+    size_t seen = wholes("seen"), beyond = wholes("beyond", P, {-1, 1});
+    size_t error_beyond = floats("error_beyond", P, FINITE), guarded = wholes("guarded", P), last = wholes("last");
+    size_t moves = wholes("moves"), step = floats("step", P, FINITE), moved = wholes("moved");
+    size_t returned = wholes("returned");
+    Span span{own, P};
+    size_t last_x = floats("x", D, FINITE), run = wholes("run", D), run_before = wholes("run_before", D);
+    size_t absent = wholes("absent", D), held_back = wholes("held", P, ANYTHING);
+    size_t first = wholes("first", 1, {0, SUSPECT}), X = floats("X", size_t(SUSPECT) * D);
+    size_t y = floats("y", size_t(SUSPECT) * P), error = floats("error", size_t(SUSPECT) * P);
+    size_t suspect = wholes("suspect", 1, {0, SUSPECT - 1}), usual = floats("usual", P);
+    size_t restarts = wholes("restarts"), anew = wholes("anew", OFTEN);
+    size_t told_stretch = told_floats("stretch", P), told_scale = told_floats("scale", P);
+    size_t told_shift = told_floats("shift", P);
 
     static double bounded(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
 
@@ -250,31 +256,6 @@ class Guarded : public Holding {
         settings.end(1);
     }
 
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        seen = state.wholes("seen") - start, beyond = state.wholes("beyond", P) - start;
-        error_beyond = state.floats("error_beyond", P) - start, guarded = state.wholes("guarded", P) - start;
-        last = state.wholes("last") - start, moves = state.wholes("moves") - start;
-        step = state.floats("step", P) - start, moved = state.wholes("moved") - start;
-        returned = state.wholes("returned") - start;
-        span.declare(state, start, P);
-        last_x = state.floats("x", D) - start, run = state.wholes("run", D) - start;
-        run_before = state.wholes("run_before", D) - start, absent = state.wholes("absent", D) - start;
-        held_back = state.wholes("held", P) - start, first = state.wholes("first") - start;
-        X = state.floats("X", size_t(SUSPECT) * D) - start, y = state.floats("y", size_t(SUSPECT) * P) - start;
-        error = state.floats("error", size_t(SUSPECT) * P) - start, suspect = state.wholes("suspect") - start;
-        usual = state.floats("usual", P) - start, restarts = state.wholes("restarts") - start;
-        anew = state.wholes("anew", OFTEN) - start;
-        declare_held(state, start);
-        held_size = state.size - start - inner;
-    }
-    void declare_forecast(Layout &forecast) override {
-        size_t start = forecast.size;
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        told_stretch = forecast.floats("stretch", P) - start;
-        told_scale = forecast.floats("scale", P) - start, told_shift = forecast.floats("shift", P) - start;
-        declare_held_forecast(forecast, start);
-    }
     void start(double *state, const double *samples, const double *targets, int64_t rows,
                Memory &memory) const override {
         Lease lease(memory);
@@ -361,26 +342,8 @@ class Guarded : public Holding {
         Holding::rescale(state, units, memory);
     }
     void check(const double *state) const override {
-        refuse_unless_counts(state, seen, 1, "seen");
-        refuse_unless_counts(state, guarded, P, "guarded");
-        refuse_unless_counts(state, last, 1, "last");
-        refuse_unless_counts(state, moves, 1, "moves");
-        refuse_unless_counts(state, moved, 1, "moved");
-        refuse_unless_counts(state, returned, 1, "returned");
-        refuse_unless_counts(state, restarts, 1, "restarts");
-        refuse_unless_counts(state, anew, OFTEN, "anew");
-        refuse_unless_counts(state, run, D, "run");
-        refuse_unless_counts(state, run_before, D, "run_before");
-        refuse_unless_counts(state, absent, D, "absent");
-        refuse_unless(all_finite(state + last_x, D), "x", "finite");
+        refuse_unless(whole(state, first) <= whole(state, seen), "first", "at most the field seen");
         span.check(state);
-        refuse_unless(whole(state, suspect) >= 0 && whole(state, suspect) < SUSPECT, "suspect", "a number of samples");
-        refuse_unless(whole(state, first) >= 0 && whole(state, first) <= std::min<int64_t>(SUSPECT, whole(state, seen)),
-                      "first", "a number of samples");
-        for (int p = 0; p < P; p++)
-            refuse_unless(whole(state, beyond + p) >= -1 && whole(state, beyond + p) <= 1, "beyond", "-1, 0 or 1");
-        refuse_unless(all_finite(state + error_beyond, P), "error_beyond", "finite");
-        refuse_unless(all_finite(state + step, P), "step", "finite");
         Holding::check(state);
     }
 

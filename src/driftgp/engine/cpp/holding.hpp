@@ -12,7 +12,7 @@ static inline bool any_finite(const double *values, size_t count) {
     return false;
 }
 
-// Refuses a field of a state from outside, with a reason in which the field has this name.
+// Refuses a state from outside for a field of this name.
 static inline void refuse_unless(bool fine, const char *field, const char *expected) {
     if (!fine) throw std::invalid_argument(std::string("field ") + field + " of a state must be " + expected);
 }
@@ -43,23 +43,14 @@ static inline double bounded_value(double z) {  // NaN stays
 class Holding : public Node {
   protected:
     std::unique_ptr<Node> held;
-    size_t inner = 0;                       // where the held node's state begins
-    size_t forecast_inner = 0, told = 0;    // where its forecast begins, and how many numbers that has
+    size_t inner = 0, held_size = 0;      // where the held node's state begins, and how many numbers it has
+    size_t forecast_inner = 0, told = 0;  // the same of its forecast
 
-    Holding(const driftgp::Part &part, int inputs, int outputs) {
+    Holding(const driftgp::Part &part, int inputs, int outputs) : Node(inputs, outputs) {
         if (part.children.size() != 1)
             throw std::invalid_argument("part " + std::to_string(part.kind) + " must hold one model; got " +
                                         std::to_string(part.children.size()));
-        D = inputs, P = outputs;
         held = make_node(part.children[0], D, P);
-    }
-    // To be called after the wrapper's own fields; `start` is where its record begins.
-    void declare_held(Layout &state, size_t start) {
-        inner = state.part("inner", [&] { held->declare(state); }) - start;
-    }
-    void declare_held_forecast(Layout &forecast, size_t start) {
-        forecast_inner = forecast.part("inner", [&] { held->declare_forecast(forecast); }) - start;
-        told = forecast.size - start - forecast_inner;
     }
     // The held node's forecast: the known one, or else a new one in memory.
     const double *heard(const double *state, const double *x, const double *known, Memory &memory) const {
@@ -72,6 +63,17 @@ class Holding : public Node {
     bool inputs_there(const double *x) const { return fills_gaps() || all_finite(x, D); }
 
   public:
+    // The wrapper's own fields, and after them those of the held node.
+    void declare(Layout &state) override {
+        Node::declare(state);
+        size_t start = state.part("inner", [&] { held->declare(state); });
+        inner = own.size, held_size = state.size - start;
+    }
+    void declare_forecast(Layout &forecast) override {
+        Node::declare_forecast(forecast);
+        size_t start = forecast.part("inner", [&] { held->declare_forecast(forecast); });
+        forecast_inner = size_t(3) * P + told_own.size, told = forecast.size - start;
+    }
     void expect_units(double *state, const Units &units) const override { held->expect_units(state + inner, units); }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         held->rescale(state + inner, units, memory);
@@ -90,7 +92,7 @@ class Holding : public Node {
 class Moved : public Holding {
   protected:
     using Holding::Holding;
-    size_t told_scale = 0, told_shift = 0;  // in a forecast
+    size_t told_scale = told_floats("scale", P), told_shift = told_floats("shift", P);
 
     // Output p of a forecast, of which the held node's part is there.
     void tell(double *made, int p, double scale, double shift) const {
@@ -101,12 +103,6 @@ class Moved : public Holding {
     }
 
   public:
-    void declare_forecast(Layout &forecast) override {
-        size_t start = forecast.size;
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        told_scale = forecast.floats("scale", P) - start, told_shift = forecast.floats("shift", P) - start;
-        declare_held_forecast(forecast, start);
-    }
     double to_normal(const double *made, int p, double y) const override {
         if (normal()) return Node::to_normal(made, p, y);
         return held->to_normal(made + forecast_inner, p, (y - made[told_shift + p]) / made[told_scale + p]);
@@ -134,6 +130,12 @@ class Transparent : public Holding {
         told = forecast.size - start;
     }
     int voices() const override { return held->voices(); }
+    void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
+        held->start(state + inner, X, y, rows, memory);
+    }
+    void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
+        held->forecast(state + inner, x, made, memory);
+    }
     double to_normal(const double *made, int p, double y) const override { return held->to_normal(made, p, y); }
     double from_normal(const double *made, int p, double z) const override { return held->from_normal(made, p, z); }
     double log_prob(const double *made, int p, double y) const override { return held->log_prob(made, p, y); }

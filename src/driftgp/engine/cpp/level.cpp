@@ -107,7 +107,7 @@ class Model final : public driftgp_model {
         root->start(record, x, y, rows, fresh_memory(room()));
     }
     void complete(double *record) const override {
-        root->check(record);
+        check(record);
         root->complete(record, fresh_memory(room()));
     }
     void from_normal(const double *forecasts, int64_t rows, const double *z, int64_t count, bool own,
@@ -132,7 +132,7 @@ class Model final : public driftgp_model {
         for (int64_t i = 0; i < rows.count; i++, known = nullptr) {
             if (rows.ends[i] <= row) continue;
             double *record = static_cast<double *>(rows.states) + size_t(rows.slots[i]) * state.size;
-            root->check(record);
+            check(record);
             for (; row < rows.ends[i]; rows.done = ++row) {
                 if (row > rows.first && deadline.passed()) return;
                 Lease lease(memory);
@@ -144,6 +144,7 @@ class Model final : public driftgp_model {
     }
 
   private:
+    void check(const double *record) const { state.check(record), root->check(record); }
     static void check(const driftgp_rows &rows) {
         if (rows.count > 0 && (!rows.slots || !rows.ends)) throw std::invalid_argument("rows must have slots and ends");
         int64_t last = 0;

@@ -33,8 +33,7 @@ class LastValues : public Node {
     static double least() { return std::sqrt(std::numeric_limits<double>::min()); }
 
   public:
-    LastValues(const driftgp::Part &part, int inputs, int outputs) {
-        D = inputs, P = outputs;
+    LastValues(const driftgp::Part &part, int inputs, int outputs) : Node(inputs, outputs) {
         driftgp::Settings settings(part);
         double most = std::numeric_limits<double>::max();
         k = int(settings.whole("k", 1, MOST / P));
@@ -48,16 +47,9 @@ class LastValues : public Node {
             throw std::invalid_argument("column must name one input for each of the outputs");
         for (double column : columns)
             if (column != std::floor(column)) throw std::invalid_argument("column must be a whole number");
-    }
-
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        values = state.floats("values", size_t(k) * P) - start, cursor = state.wholes("cursor") - start;
-        count = state.wholes("count") - start, variance = state.floats("variance", P) - start;
-        errors = state.floats("errors") - start;
-    }
-    void declare_forecast(Layout &forecast) override {
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
+        values = floats("values", size_t(k) * P), cursor = wholes("cursor", 1, {0.0, k - 1.0});
+        count = wholes("count", 1, {0.0, double(k)}), variance = floats("variance", P);
+        errors = floats("errors", 1, {1.0, FINITE.high});
     }
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
@@ -101,12 +93,9 @@ class LastValues : public Node {
             state[variance + p] /= units.y_scale[p] * units.y_scale[p];
         }
     }
-    void complete(double *, Memory &) const override {}
     void check(const double *state) const override {
-        int64_t next = whole(state, cursor), there = whole(state, count);
-        refuse_unless(next >= 0 && next < k, "cursor", "the index of a value");
-        refuse_unless(there >= 0 && there <= k && (there == k || next == there), "count", "the number of values");
-        refuse_unless(std::isfinite(state[errors]) && state[errors] >= 1.0, "errors", "1 or more");
+        int64_t there = whole(state, count);
+        refuse_unless(there == k || whole(state, cursor) == there, "count", "the cursor until all places are filled");
     }
 };
 

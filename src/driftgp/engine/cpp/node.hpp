@@ -7,7 +7,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,13 +25,31 @@ typedef int64_t Whole __attribute__((may_alias));
 static inline Whole &whole(double *record, size_t at) { return *reinterpret_cast<Whole *>(record + at); }
 static inline int64_t whole(const double *record, size_t at) { return *reinterpret_cast<const Whole *>(record + at); }
 
-constexpr int64_t MOST = int64_t(1) << 62;  // counters stay below it, and never overflow
-
 static inline bool all_finite(const double *values, size_t count) {
     bool finite = true;
     for (size_t i = 0; i < count; i++) finite &= bool(std::isfinite(values[i]));
     return finite;
 }
+
+// The numbers that a field of a state may have.
+struct Range {
+    double low, high;
+
+    bool limits() const { return low <= high; }
+    bool holds(double value) const { return value >= low && value <= high; }
+    std::string described() const {
+        constexpr double most = std::numeric_limits<double>::max();
+        std::ostringstream text;
+        if (high < most) text << "between " << low << " and " << high;
+        else text << (low == 0.0 ? "finite and not negative" : low > 0.0 ? "finite and positive" : "finite");
+        return text.str();
+    }
+};
+constexpr int64_t MOST = int64_t(1) << 62;
+constexpr Range ANYTHING{NAN, NAN};
+constexpr Range FINITE{-std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
+constexpr Range NOT_NEGATIVE{0.0, FINITE.high}, POSITIVE{std::numeric_limits<double>::denorm_min(), FINITE.high};
+constexpr Range COUNTER{0.0, 4.6e18};  // below 2^62, so that counters never overflow
 
 // The fields of a record, as they are declared; offsets are in numbers.
 class Layout {
@@ -40,14 +60,15 @@ class Layout {
         std::string path;
         bool whole;
         size_t at, count;
+        Range range;
     };
     std::vector<Field> fields;
     size_t size = 0;
     size_t kept = 0;  // numbers that nodes keep for the rest of a call, outside of the record (Memory::kept)
 
     size_t keep(size_t count) { return kept += count, kept - count; }
-    size_t floats(const char *name, size_t count = 1) { return add(name, false, count); }
-    size_t wholes(const char *name, size_t count = 1) { return add(name, true, count); }
+    size_t floats(const char *name, size_t count = 1, Range range = ANYTHING) { return add(name, false, count, range); }
+    size_t wholes(const char *name, size_t count = 1, Range range = COUNTER) { return add(name, true, count, range); }
     // Fields of a part, declared by `declare`; where the part begins.
     template <class Declare>
     size_t part(const std::string &name, Declare declare) {
@@ -58,10 +79,28 @@ class Layout {
         path = before;
         return start;
     }
+    // The fields of another layout; where they begin.
+    size_t add(const Layout &other) {
+        for (Field field : other.fields) {
+            field.path = path + field.path, field.at += size;
+            fields.push_back(field);
+        }
+        return size += other.size, size - other.size;
+    }
+    // Refuses a record in which a field has numbers out of its range.
+    void check(const double *record) const {
+        for (const Field &field : fields) {
+            bool fine = true;
+            for (size_t i = field.at; field.range.limits() && i < field.at + field.count; i++)
+                fine &= field.range.holds(field.whole ? double(DRIFTGP_LEVEL::whole(record, i)) : record[i]);
+            if (!fine)
+                throw std::invalid_argument("field " + field.path + " of a state must be " + field.range.described());
+        }
+    }
 
   private:
-    size_t add(const char *name, bool whole, size_t count) {
-        fields.push_back({path + name, whole, size, count});
+    size_t add(const char *name, bool whole, size_t count, Range range) {
+        fields.push_back({path + name, whole, size, count, range});
         size += count;
         return size - count;
     }
@@ -81,13 +120,26 @@ static inline double in_other_units(double value, double centre, double scale) {
 // Every forecast begins with mean, variance and noise, P each. A node is a model's settings and the places of its
 // fields: after `declare` nothing in it changes, so that several threads may use it at once.
 class Node {
+  protected:
+    Layout own, told_own;  // the node's own fields of a state, and of a forecast
+
+    // Fields are declared where the node is made; where they are, relative to the node's own record.
+    size_t floats(const char *name, size_t count = 1, Range range = ANYTHING) { return own.floats(name, count, range); }
+    size_t wholes(const char *name, size_t count = 1, Range range = COUNTER) { return own.wholes(name, count, range); }
+    size_t told_floats(const char *name, size_t count) { return size_t(3) * P + told_own.floats(name, count); }
+
   public:
     int D = 0, P = 0;
+    Node() = default;
+    Node(int D, int P) : D(D), P(P) {}
     virtual ~Node() = default;
 
     // ---- records: called once, before anything else; offsets are relative to the node's own record
-    virtual void declare(Layout &state) = 0;
-    virtual void declare_forecast(Layout &forecast) = 0;
+    virtual void declare(Layout &state) { state.add(own); }
+    virtual void declare_forecast(Layout &forecast) {
+        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
+        forecast.add(told_own);
+    }
 
     // ---- the contract (see model.py); memory is the caller's, and is taken back to where it was (`Lease`)
     // Called before `start`: samples will come in these units, relative to the present ones.
@@ -105,7 +157,7 @@ class Node {
     static constexpr int NO_LIMIT = 2;
     virtual int follow_inputs(double *, int) const { return NO_LIMIT; }
     virtual bool follows_inputs(const double *) const { return false; }
-    virtual void complete(double *state, Memory &memory) const = 0;
+    virtual void complete(double *, Memory &) const {}
     virtual bool rescales() const { return true; }  // whether `rescale` can be done
     virtual bool fills_gaps() const { return false; }
     virtual int voices() const { return 1; }  // normal distributions that a forecast holds
@@ -116,8 +168,8 @@ class Node {
     // Largest distance of the median of a forecast from its mean (contract.py).
     virtual double median_reach(const double *made, int p) const { return std::sqrt(made[P + p]); }
     virtual bool normal() const { return true; }  // whether its law is a normal distribution
-    // Throws std::invalid_argument if counts or cursors of a state are out of range.
-    virtual void check(const double *state) const = 0;
+    // Throws std::invalid_argument if fields of a state, each of them in its range, contradict each other.
+    virtual void check(const double *) const {}
 
     // ---- the law of a forecast, output p (see predictions/); the normal one unless a node says otherwise
     virtual double to_normal(const double *made, int p, double y) const {

@@ -14,8 +14,8 @@ class RowScale {
     static constexpr double GAINS[2] = {0.2, 0.02}, SHARPNESS[2] = {1.5, 3.0};
     static constexpr double LONGEST = 1e-6, FARTHEST_OUT = 100.0;
     static constexpr double ROUNDING = 32.0 * 2.220446049250313e-16;
-    int D = 0, P = 0, F = 0, values = 0;  // values: inputs, share missing, and mean, log size and log scale of each law
-    int places[DEGREES] = {};  // features of each degree
+    const int D, P, values;  // values: inputs, share missing, and mean, log size and log scale of each law
+    int F = LAW, places[DEGREES] = {};  // features, and those of each degree
     size_t weight = 0, mean = 0, variance = 0, psi = 0, covariance = 0, recent = 0, log_odds = 0;
 
     static double held_in(double z) { return z < -WIDTH ? -WIDTH : z > WIDTH ? WIDTH : z; }
@@ -136,18 +136,21 @@ class RowScale {
     }
 
   public:
-    void declare(Layout &state, size_t start, int features, int inputs, int outputs) {
-        D = inputs, P = outputs, values = D + 1 + 3 * P;
+    RowScale(Layout &of, int features, int D, int P) : D(D), P(P), values(D + 1 + 3 * P) {
         int room = features - LAW, first = std::min(D, room);
-        F = LAW;
         for (int degree = 0; degree < DEGREES; degree++) {
             places[degree] = std::min(std::max(room - degree * first, 0), first);
             F += places[degree];
         }
-        weight = state.floats("weight", values) - start, mean = state.floats("mean", values) - start;
-        variance = state.floats("variance", values) - start, psi = state.floats("psi", size_t(P) * F) - start;
-        covariance = state.floats("covariance", P * packed_size(F)) - start;
-        recent = state.floats("recent", 2 * P) - start, log_odds = state.floats("log_odds", P) - start;
+        const double most = LARGEST_VALUE * LARGEST_VALUE;
+        of.part("scale", [&] {
+            weight = of.floats("weight", values, {0.0, most}), mean = of.floats("mean", values, {-most, most});
+            variance = of.floats("variance", values, {0.0, most});
+            psi = of.floats("psi", size_t(P) * F, {-FARTHEST_OUT, FARTHEST_OUT});
+            covariance = of.floats("covariance", P * packed_size(F), {-1.001 / RIDGE, 1.001 / RIDGE});
+            recent = of.floats("recent", 2 * P, {0.0, FARTHEST});
+            log_odds = of.floats("log_odds", P, {-SUREST, SUREST});
+        });
     }
     const double *late(const double *state) const { return state + recent; }
 
@@ -224,20 +227,6 @@ class RowScale {
     void move_level(double *state, const double *step) const {
         for (int p = 0; p < P; p++)
             if (state[weight + D + 1 + p] > 0.0) state[mean + D + 1 + p] += step[p];
-    }
-    void check(const double *state) const {
-        const double most = LARGEST_VALUE * LARGEST_VALUE;
-        auto all_within = [&](size_t at, size_t count, double from, double to, const char *name, const char *expected) {
-            for (size_t i = 0; i < count; i++)
-                refuse_unless(state[at + i] >= from && state[at + i] <= to, name, expected);
-        };
-        all_within(weight, values, 0.0, most, "weight", "finite and not negative");
-        all_within(mean, values, -most, most, "mean", "finite");
-        all_within(variance, values, 0.0, most, "variance", "finite and not negative");
-        all_within(psi, size_t(P) * F, -FARTHEST_OUT, FARTHEST_OUT, "psi", "within 100");
-        all_within(covariance, P * packed_size(F), -1.001 / RIDGE, 1.001 / RIDGE, "covariance", "within 0.02");
-        all_within(recent, 2 * P, 0.0, FARTHEST, "recent", "between 0 and 4");
-        all_within(log_odds, P, -SUREST, SUREST, "log_odds", "within 10");
     }
 };
 

@@ -11,8 +11,10 @@ class Standardize : public Moved {
     static constexpr double ROUNDING = 32.0, FARTHEST = 10.0;  // as in standardize.py
     static constexpr double SMALLEST = 1e-40;
     double forgetting = 0.0;  // 0: the units of the warm-up batch, for good
-    const int columns;        // inputs first and targets after them
-    size_t centre = 0, scale = 0, weight = 0, mean = 0, variance = 0, renewals = 0;
+    const int columns = D + P;  // inputs first and targets after them
+    size_t centre = floats("centre", columns, FINITE), scale = floats("scale", columns, POSITIVE);
+    size_t weight = floats("weight", columns, NOT_NEGATIVE), mean = floats("mean", columns, FINITE);
+    size_t variance = floats("variance", columns, NOT_NEGATIVE), renewals = wholes("renewals");
 
     bool adapts() const { return forgetting > 0.0; }
 
@@ -101,22 +103,13 @@ class Standardize : public Moved {
     }
 
   public:
-    Standardize(const driftgp::Part &part, int inputs, int outputs)
-        : Moved(part, inputs, outputs), columns(inputs + outputs) {
+    Standardize(const driftgp::Part &part, int inputs, int outputs) : Moved(part, inputs, outputs) {
         driftgp::Settings settings(part);
         forgetting = settings.number("adapt", 0.0, 1.0);
         settings.end(1);
         if (adapts() && !held->rescales())
             throw std::invalid_argument(
                 "adapt must be False for a model that cannot change the units of what it has learned");
-    }
-
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        centre = state.floats("centre", columns) - start, scale = state.floats("scale", columns) - start;
-        weight = state.floats("weight", columns) - start, mean = state.floats("mean", columns) - start;
-        variance = state.floats("variance", columns) - start, renewals = state.wholes("renewals") - start;
-        declare_held(state, start);
     }
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
@@ -167,17 +160,6 @@ class Standardize : public Moved {
     // Another centre of the targets: in these units the held node has seen what it saw before.
     void move_level(double *state, const double *step) const override {
         for (int p = 0; p < P; p++) state[centre + D + p] += step[p], state[mean + D + p] += step[p];
-    }
-    void check(const double *state) const override {
-        for (int c = 0; c < columns; c++) {
-            refuse_unless(std::isfinite(state[scale + c]) && state[scale + c] > 0.0, "scale", "positive and finite");
-            refuse_unless(std::isfinite(state[centre + c]), "centre", "finite");
-            refuse_unless(std::isfinite(state[weight + c]) && state[weight + c] >= 0.0, "weight", "0 or more");
-            refuse_unless(std::isfinite(state[mean + c]), "mean", "finite");
-            refuse_unless(std::isfinite(state[variance + c]) && state[variance + c] >= 0.0, "variance", "0 or more");
-        }
-        refuse_unless_counts(state, renewals, 1, "renewals");
-        Holding::check(state);
     }
 };
 

@@ -11,20 +11,21 @@ namespace DRIFTGP_LEVEL {
 class Monitor {
     static constexpr double WORST = 20.0;    // as in monitor.py
     static constexpr double FARTHEST = 1e6;  // standard deviations that a residual counts as at most
-    int lags = 1, P = 1;
-    double forgetting = 1.0;
+    const int P, lags;
+    const double forgetting;
     size_t scored = 0, residual = 0, before = 0, weight = 0, mean = 0, square = 0, products = 0, score = 0;
 
   public:
-    void read(driftgp::Settings &settings, int outputs) {
-        P = outputs, lags = int(settings.whole("lags", 1, (1 << 24) / P));
-        forgetting = settings.number("forgetting", 0.0, 1.0);
-    }
-    void declare(Layout &state, size_t start) {
-        scored = state.wholes("scored") - start, residual = state.floats("residual", P) - start;
-        before = state.floats("before", size_t(lags) * P) - start, weight = state.floats("weight") - start;
-        mean = state.floats("mean", P) - start, square = state.floats("square", P) - start;
-        products = state.floats("products", size_t(lags) * P) - start, score = state.floats("score") - start;
+    Monitor(driftgp::Settings settings, Layout &of, int P)
+        : P(P), lags(int(settings.whole("lags", 1, (1 << 24) / P))),
+          forgetting(settings.number("forgetting", 0.0, 1.0)) {
+        settings.end(1);
+        of.part("monitor", [&] {
+            scored = of.wholes("scored"), residual = of.floats("residual", P);
+            before = of.floats("before", size_t(lags) * P), weight = of.floats("weight");
+            mean = of.floats("mean", P), square = of.floats("square", P);
+            products = of.floats("products", size_t(lags) * P), score = of.floats("score");
+        });
     }
     // Score the forecast of a node; where a target is missing there is nothing to score.
     void update(double *state, const Node &node, const double *made, const double *y) const {
@@ -50,41 +51,21 @@ class Monitor {
         state[score] += (now - state[score]) / n;
         whole(state, scored)++;
     }
-    void check(const double *state) const { refuse_unless_counts(state, scored, 1, "monitor.scored"); }
 };
 
 class Watched : public Transparent {
     Monitor monitor;
 
   public:
-    Watched(const driftgp::Part &part, int inputs, int outputs) : Transparent(part, inputs, outputs) {
-        driftgp::Settings settings(part);
-        monitor.read(settings, P);
-        settings.end(1);
-    }
+    Watched(const driftgp::Part &part, int inputs, int outputs)
+        : Transparent(part, inputs, outputs), monitor(driftgp::Settings(part), own, P) {}
 
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        state.part("monitor", [&] { monitor.declare(state, start); });
-        declare_held(state, start);
-    }
-    // The warm-up batch is not scored.
-    void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
-        held->start(state + inner, X, y, rows, memory);
-    }
-    void forecast(const double *state, const double *x, double *made, Memory &memory) const override {
-        held->forecast(state + inner, x, made, memory);
-    }
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                Memory &memory) const override {
         Lease lease(memory);
         const double *said = heard(state, x, known, memory);
         monitor.update(state, *held, said, y);
         held->learn(state + inner, x, y, elapsed, said, memory);
-    }
-    void check(const double *state) const override {
-        monitor.check(state);
-        Holding::check(state);
     }
 };
 

@@ -17,7 +17,10 @@ struct Leaving {
 
 // Returns where it begins.
 static inline size_t declare_window(Layout &state, const std::string &name, size_t T, size_t D, size_t P) {
-    return state.part(name, [&] { state.floats("X", T * D), state.floats("y", T * P), state.wholes("cursor"); });
+    return state.part(name, [&] {
+        state.floats("X", T * D), state.floats("y", T * P);
+        state.wholes("cursor", 1, {0.0, double(std::max<size_t>(T, 1) - 1)});
+    });
 }
 
 // Whether all the numbers of a sample are there.

@@ -10,8 +10,10 @@ class Within : public Transparent {
     static constexpr int64_t FIRST = 10, RECORD = 50, SPREAD = 500, DOUBT = 200;  // as in within.py
     static constexpr double SHARE = 0.01, MOST_SQUARE = 1e120;
     const double margin;
-    size_t low = 0, high = 0, last = 0, count = 0, limited = 0;
-    size_t follow = 0, judged = 0, hits = 0, mean = 0, variance = 0;
+    size_t low = floats("low", D, FINITE), high = floats("high", D, FINITE), last = floats("last", D, FINITE);
+    size_t count = wholes("count", D), limited = wholes("limited", D), follow = wholes("follow", 1, {-1, 1});
+    size_t judged = wholes("judged"), hits = wholes("hits", 1, {-DOUBT, COUNTER.high});
+    size_t mean = floats("mean", P, FINITE), variance = floats("variance", P, NOT_NEGATIVE);
 
     static double read_margin(const driftgp::Part &part) {
         driftgp::Settings settings(part);
@@ -79,15 +81,6 @@ class Within : public Transparent {
     Within(const driftgp::Part &part, int inputs, int outputs)
         : Transparent(part, inputs, outputs), margin(read_margin(part)) {}
 
-    void declare(Layout &state) override {
-        size_t start = state.size;
-        low = state.floats("low", D) - start, high = state.floats("high", D) - start;
-        last = state.floats("last", D) - start, count = state.wholes("count", D) - start;
-        limited = state.wholes("limited", D) - start, follow = state.wholes("follow") - start;
-        judged = state.wholes("judged") - start, hits = state.wholes("hits") - start;
-        mean = state.floats("mean", P) - start, variance = state.floats("variance", P) - start;
-        declare_held(state, start);
-    }
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         for (int64_t i = 0; i < rows; i++)
             if (any_finite(y + i * P, P)) extend(state, X + i * D);
@@ -142,20 +135,8 @@ class Within : public Transparent {
         Holding::rescale(state, units, memory);
     }
     void check(const double *state) const override {
-        refuse_unless_counts(state, count, D, "count");
-        refuse_unless_counts(state, limited, D, "limited");
-        refuse_unless(whole(state, follow) >= -1 && whole(state, follow) <= 1, "follow", "-1, 0 or 1");
-        refuse_unless_counts(state, judged, 1, "judged");
-        refuse_unless(whole(state, hits) >= -DOUBT && whole(state, hits) <= whole(state, judged), "hits",
-                      "at least -200, and at most the field judged");
-        for (int p = 0; p < P; p++)
-            refuse_unless(
-                all_finite(state + mean + p, 1) && all_finite(state + variance + p, 1) && state[variance + p] >= 0.0,
-                "variance", "finite, as the field mean, and not negative");
-        for (int d = 0; d < D; d++)
-            refuse_unless(state[low + d] <= state[high + d] && all_finite(state + low + d, 1) &&
-                              all_finite(state + high + d, 1) && all_finite(state + last + d, 1),
-                          "low", "a finite number that is not above the field high");
+        refuse_unless(whole(state, hits) <= whole(state, judged), "hits", "at most the field judged");
+        for (int d = 0; d < D; d++) refuse_unless(state[low + d] <= state[high + d], "low", "at most the field high");
         Holding::check(state);
     }
 };
