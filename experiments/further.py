@@ -11,7 +11,7 @@ from driftgp.gp.bound import NoFactor
 from driftgp.gp.learning import Adam, moved
 from driftgp.gp.objective import Jitter, Objective
 from driftgp.gp.state import AGPState
-from driftgp.wrappers.holding import Holding
+from driftgp.wrappers.holding import Transparent
 
 _MEMORY = 0.9  # of the mean of squared errors, in units of the variances that were predicted
 _RATE = 0.05
@@ -25,7 +25,7 @@ class FurtherState(View):
 
 
 @dataclass(frozen=True)
-class Further(Holding):
+class Further(Transparent):
     """AGP with a published step more: of the hyperparameters, and of all inducing points if `points`.
 
     Args:
@@ -39,24 +39,16 @@ class Further(Holding):
     points: bool = False
     State: ClassVar[type[View]] = FurtherState
 
-    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state."""
-        return FurtherState.dtype(inner=self.model.record_dtype(inputs, outputs))
-
     def start(self, state: FurtherState, X: np.ndarray, y: np.ndarray) -> None:
         """Start the model."""
         state.surprise = 1.0
         self.model.start(state.inner, X, y)
 
-    def forecast(self, state: FurtherState, X: np.ndarray) -> np.ndarray:
-        """Forecast as AGP does."""
-        return self.model.forecast(state.inner, X)
-
     def learn(
         self, state: FurtherState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Learn as AGP does, then take the further step if it is due."""
-        p = self.model.forecast(state.inner, x[None]) if forecast is None else forecast
+        p = self.heard(state, x, forecast)
         z2 = float(np.mean((y - p["mean"][0]) ** 2 / p["variance"][0]))
         self.model.learn(state.inner, x, y, elapsed, p)
         if np.isfinite(z2):

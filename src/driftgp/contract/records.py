@@ -9,7 +9,11 @@
     ring.values[0] = 1.0         # an array of the record's own memory
     ring.cursor += 1             # a number that is read from and written to the record
 
-Every field is eight bytes wide, shapes are fixed, and a record may hold the record of another model.
+Every field is eight bytes wide, shapes are fixed, and a record may hold the record of another model. A declaration also
+says which numbers a field may hold, and `View.check` refuses others:
+
+    weights = floats("V", low=0.0)       # finite and not negative
+    cursor = whole(high="T")             # in [0, T]
 """
 
 from collections.abc import Iterator
@@ -21,42 +25,67 @@ import numpy as np
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 
 
+ABOVE_0 = 5e-324  # the least positive number
+
+
 @dataclass(frozen=True)
 class Field:
     """One field of a record: numbers of one kind, or the record of a part."""
 
     kind: np.dtype | None  # None for a part
     sizes: tuple[str | int, ...] = ()
+    low: float = -np.inf
+    high: float | str = np.inf  # a number, or the name of a size
+    checked: bool = True
     view: "type[View] | None" = None  # of a part, where it is always the same one
 
     def shape(self, sizes: dict[str, Any]) -> tuple[int, ...]:
         """Numbers in place of names."""
         return tuple(sizes[size] if isinstance(size, str) else size for size in self.sizes)
 
+    def check(self, name: str, values: np.ndarray, sizes: dict[str, int]) -> None:
+        """Refuse values that are not finite, or out of range."""
+        high = sizes[self.high] if isinstance(self.high, str) else self.high
+        wrong = ~(np.isfinite(values) & (values >= self.low) & (values <= high))
+        if not (self.checked and wrong.any()):
+            return
+        if high == -self.low:
+            expected = f"be finite, and at most {high:g} in size" if high < np.inf else "be finite"
+        elif high < np.inf:
+            expected = f"lie in [{self.low:g}, {high:g}]"
+        elif self.kind == WHOLE:
+            expected = "not be negative"
+        else:
+            expected = f"be finite and {'positive' if self.low > 0.0 else 'not negative'}"
+        raise ValueError(f"{name} must {expected}; got {values[wrong][0]}")
 
-def floats(*sizes: str | int) -> Any:
-    """Declare an array of floats whose sizes have these names."""
-    return Field(FLOAT, sizes)
+
+def floats(*sizes: str | int, low: float = -np.inf, high: float = np.inf, checked: bool = True) -> Any:
+    """Declare an array of floats whose sizes have these names: finite, and within [low, high].
+
+    Where they are not `checked`, they may be anything, such as NaN for a gap, or they follow from other fields.
+    """
+    return Field(FLOAT, sizes, low, high, checked)
 
 
-def wholes(*sizes: str | int) -> Any:
-    """Declare an array of whole numbers."""
-    return Field(WHOLE, sizes)
+def wholes(*sizes: str | int, low: float = 0, high: float | str = np.inf, checked: bool = True) -> Any:
+    """Declare an array of whole numbers within [low, high]."""
+    return Field(WHOLE, sizes, low, high, checked)
 
 
-def number() -> Any:
+def number(*, low: float = -np.inf, high: float = np.inf, checked: bool = True) -> Any:
     """Declare one float."""
-    return Field(FLOAT)
+    return floats(low=low, high=high, checked=checked)
 
 
-def whole() -> Any:
+def whole(*, low: float = 0, high: float | str = np.inf) -> Any:
     """Declare one whole number."""
-    return Field(WHOLE)
+    return wholes(low=low, high=high)
 
 
 def part(view: "type[View] | None" = None) -> Any:
     """Declare the record of a part: of a given view, or of the held model."""
-    return Field(None, (), view)
+    return Field(None, view=view)
 
 
 class _Number:
@@ -112,6 +141,17 @@ class View:
             if inner is not None:
                 layout.append((name, inner))
         return np.dtype(layout)
+
+    def check(self, path: str = "") -> None:
+        """Refuse a field with numbers that its declaration does not allow, here or in a part of a given view."""
+        own = {name: field for name, field in self.fields.items() if field.kind is not None}
+        shapes = ((field.sizes, self.record[name].shape) for name, field in own.items())
+        sizes = {str(size): count for names, shape in shapes for size, count in zip(names, shape, strict=True)}
+        for name, field in own.items():
+            field.check(path + name, np.atleast_1d(self.record[name]), sizes)
+        for name, field in self.fields.items():
+            if field.view is not None:
+                getattr(self, name).check(f"{path}{name}.")
 
     @classmethod
     def empty(cls, **sizes: Any) -> Self:

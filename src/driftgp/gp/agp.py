@@ -137,21 +137,10 @@ class AGP(Windowed):
         return ("Kux", *sums, "inverse_L", "C", "alpha")
 
     def check(self, state: AGPState) -> None:
-        """Refuse counts out of range, weights that are negative and hyperparameters that are not positive."""
-        if not 0 <= state.points <= self.inducing:
-            raise ValueError(f"points must lie in [0, {self.inducing}]; got {state.points}")
-        if not np.all((state.w >= 0.0) & (state.w <= 1.0)):
-            raise ValueError("w must hold weights in [0, 1]")
-        for name, values in (("theta", state.theta), ("noise", state.noise)):
-            if not np.all(np.isfinite(values) & (values > 0.0)):
-                raise ValueError(f"{name} must be finite and positive; got {values}")
-        if not np.isfinite(state.U).all():
-            raise ValueError("U must be finite")
-        if min(state.samples, state.adam_steps, state.skipped, state.repaired) < 0:
-            raise ValueError("counters must not be negative")
+        """Refuse fields out of range; without a window, also statistics that are impossible."""
+        state.check()
         if self.window is None:
             _check_statistics(state)
-        state.window.check()
 
     # ---- the contract ------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from driftgp.contract.records import View, floats, number, part, whole
+from driftgp.contract.records import ABOVE_0, View, floats, number, part, whole
 from driftgp.gp.bound import Posterior, Statistics
 from driftgp.gp.objective import Samples
 from driftgp.gp.window import WindowState
@@ -12,22 +12,22 @@ class AGPState(View):
     """The state of AGP. Points in use come first; the other rows are zeros."""
 
     window: WindowState = part(WindowState)
-    w: np.ndarray = floats("T")  # weights of the samples
+    w: np.ndarray = floats("T", low=0.0, high=1.0)  # weights of the samples
     U: np.ndarray = floats("M", "D")
-    points: int = whole()  # in use
-    theta: np.ndarray = floats("H")  # kernel parameters
-    noise: np.ndarray = floats("P")
-    Kux: np.ndarray = floats("M", "T")
-    n: float = number()
-    yy: np.ndarray = floats("P")
-    b: np.ndarray = floats("M", "P")
-    Phi: np.ndarray = floats("M", "M")
-    kappa: float = number()
-    inverse_L: np.ndarray = floats("M", "M")
-    C: np.ndarray = floats("P", "M", "M")
-    alpha: np.ndarray = floats("M", "P")
-    adam_mean: np.ndarray = floats("A")
-    adam_square: np.ndarray = floats("A")
+    points: int = whole(high="M")  # in use
+    theta: np.ndarray = floats("H", low=ABOVE_0)  # kernel parameters
+    noise: np.ndarray = floats("P", low=ABOVE_0)
+    Kux: np.ndarray = floats("M", "T", checked=False)  # what is not checked follows from the rest
+    n: float = number(checked=False)
+    yy: np.ndarray = floats("P", checked=False)
+    b: np.ndarray = floats("M", "P", checked=False)
+    Phi: np.ndarray = floats("M", "M", checked=False)
+    kappa: float = number(checked=False)
+    inverse_L: np.ndarray = floats("M", "M", checked=False)
+    C: np.ndarray = floats("P", "M", "M", checked=False)
+    alpha: np.ndarray = floats("M", "P", checked=False)
+    adam_mean: np.ndarray = floats("A", checked=False)
+    adam_square: np.ndarray = floats("A", checked=False)
     adam_steps: int = whole()
     samples: int = whole()  # learned from since the warm-up
     skipped: int = whole()  # steps left out because something in them was not finite

@@ -20,7 +20,7 @@ class WindowState(View):
     """Samples in a ring of T slots."""
 
     X: np.ndarray = floats("T", "D")
-    y: np.ndarray = floats("T", "P")
+    y: np.ndarray = floats("T", "P", low=-_LARGEST, high=_LARGEST)
     cursor: int = whole()  # slot that the next sample takes
 
     def push(self, x: np.ndarray, y: np.ndarray) -> "Leaving":
@@ -57,12 +57,11 @@ class WindowState(View):
         self.X[...] = np.where(here[:, None], units.inputs(self.X), 0.0)
         self.y[...] = np.where(here[:, None], units.targets(self.y), 0.0)
 
-    def check(self) -> None:
-        """Refuse a cursor outside the ring, and samples that are not finite."""
+    def check(self, path: str = "") -> None:
+        """Refuse a cursor outside the ring, samples that are not finite, and targets whose squares are not."""
         if not 0 <= self.cursor < max(len(self.X), 1):
-            raise ValueError(f"window.cursor must lie in [0, {len(self.X)}); got {self.cursor}")
-        if not (np.isfinite(self.X).all() and np.all(np.abs(self.y) < _LARGEST)):
-            raise ValueError("window must hold finite samples, and targets whose squares are finite")
+            raise ValueError(f"{path}cursor must lie in [0, {len(self.X)}); got {self.cursor}")
+        super().check(path)
 
 
 class Leaving(NamedTuple):

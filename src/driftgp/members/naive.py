@@ -36,10 +36,10 @@ class NaiveState(View):
     """The last values, and the variance of the errors."""
 
     values: np.ndarray = floats("k", "P")
-    cursor: int = whole()  # where the next value goes
-    count: int = whole()  # of values so far, k at most
-    variance: np.ndarray = floats("P")  # of the errors
-    errors: float = number()  # how many errors that variance stands for
+    cursor: int = whole(high="k")  # where the next value goes
+    count: int = whole(high="k")  # of values so far, k at most
+    variance: np.ndarray = floats("P", low=0.0)  # of the errors
+    errors: float = number(low=1.0)  # how many errors that variance stands for
 
     @property
     def mean(self) -> np.ndarray:
@@ -81,15 +81,10 @@ class Naive(Model):
         return forecasts.normal_law(made)
 
     def check(self, state: NaiveState) -> None:
-        """Refuse a cursor or a count out of range, and numbers that are not finite."""
-        if not (0 <= state.cursor < self.length and 0 <= state.count <= self.length):
-            raise ValueError(f"cursor and count must lie in [0, {self.length}]; got {state.cursor} and {state.count}")
-        if state.cursor != state.count < self.length:
-            raise ValueError(f"count must be the cursor until all places are filled; got {state.count}")
-        if not (np.isfinite(state.values).all() and 1.0 <= state.errors < np.inf):
-            raise ValueError("values must be finite, and errors finite and 1 or more")
-        if not np.all(np.isfinite(state.variance) & (state.variance >= 0.0)):
-            raise ValueError(f"variance must be finite and not negative; got {state.variance}")
+        """Refuse fields out of range, and a count that does not fit the cursor."""
+        state.check()
+        if state.cursor == self.length or state.cursor != state.count < self.length:
+            raise ValueError(f"cursor must be count until all places are filled; got {state.cursor} and {state.count}")
 
     def joint(self, state: NaiveState, X: np.ndarray) -> np.ndarray:
         """Errors of the same size, each by itself."""

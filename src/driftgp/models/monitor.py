@@ -13,19 +13,20 @@ from driftgp.predictions import Prediction
 _WORST = 20.0
 # A residual counts as at most this many standard deviations.
 _FARTHEST = 1e6
+_LARGEST = 1e150  # largest score in a state from outside, so that its square is finite
 
 
 class MonitorState(View):
     """Running means of the scores."""
 
     scored: int = whole()  # how many predictions
-    residual: np.ndarray = floats("P")  # the last (y − mean) / std
-    before: np.ndarray = floats("lags", "P")  # those before it, latest first
-    weight: float = number()  # Σ γ^age
-    mean: np.ndarray = floats("P")  # of the residuals
-    square: np.ndarray = floats("P")
-    products: np.ndarray = floats("lags", "P")  # of residuals at each distance in samples
-    score: float = number()  # recent mean log score
+    residual: np.ndarray = floats("P", low=-_LARGEST, high=_LARGEST)  # the last (y − mean) / std
+    before: np.ndarray = floats("lags", "P", low=-_LARGEST, high=_LARGEST)  # those before it, latest first
+    weight: float = number(low=0.0, high=_LARGEST)  # Σ γ^age
+    mean: np.ndarray = floats("P", low=-_LARGEST, high=_LARGEST)  # of the residuals
+    square: np.ndarray = floats("P", low=0.0, high=_LARGEST)
+    products: np.ndarray = floats("lags", "P", low=-_LARGEST, high=_LARGEST)  # of residuals at each distance in samples
+    score: float = number(low=-_LARGEST, high=_LARGEST)  # recent mean log score
 
 
 @dataclass(frozen=True)

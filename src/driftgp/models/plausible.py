@@ -54,9 +54,15 @@ _LEVEL = 0.01
 class Span(View):
     """The recent range of each target, zeros before the first."""
 
-    low: np.ndarray = floats("P")
-    high: np.ndarray = floats("P")
+    low: np.ndarray = floats("P", low=-_FARTHEST, high=_FARTHEST)
+    high: np.ndarray = floats("P", low=-_FARTHEST, high=_FARTHEST)
     count: np.ndarray = wholes("P")  # targets so far
+
+    def check(self, path: str = "") -> None:
+        """Refuse a range that is impossible."""
+        super().check(path)
+        if (self.low > self.high).any():
+            raise ValueError(f"{path}low must not be above {path}high")
 
 
 class Limits(NamedTuple):
@@ -216,11 +222,3 @@ def rescale(span: Span, units: Units) -> None:
     """Express the range in other units."""
     for end in (span.low, span.high):
         end[...] = np.where(span.count > 0, units.targets(end), 0.0)
-
-
-def check(span: Span) -> None:
-    """Refuse a range that is impossible."""
-    if not np.all(np.abs([span.low, span.high]) <= _FARTHEST):
-        raise ValueError(f"low and high must be finite, and at most {_FARTHEST:g} in size")
-    if (span.low > span.high).any() or (span.count < 0).any():
-        raise ValueError("low must not be above high, and count must not be negative")

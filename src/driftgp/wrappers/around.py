@@ -10,19 +10,19 @@ from driftgp.contract import forecasts
 from driftgp.contract.protocol import FARTHEST
 from driftgp.contract.records import View, number, part
 from driftgp.models.model import Model, Units
-from driftgp.wrappers.holding import Holding
+from driftgp.wrappers.holding import Transparent
 
 
 class AroundState(View):
     """What the forecast is in the present units, and the held model's state."""
 
-    offset: float = number()
-    slope: float = number()  # 0 before the units are known; it then counts as 1
+    offset: float = number(low=-FARTHEST, high=FARTHEST)
+    slope: float = number(low=-FARTHEST, high=FARTHEST)  # 0 before the units are known; it then counts as 1
     inner: Any = part()
 
 
 @dataclass(frozen=True)
-class Around(Holding):
+class Around(Transparent):
     """Hold a model that learns what is left of the target when a forecast b, one of the inputs, is subtracted.
 
         y ≈ b + f(x)
@@ -61,10 +61,6 @@ class Around(Holding):
         """False: the forecast must be there."""
         return False
 
-    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state."""
-        return AroundState.dtype(inner=self.model.record_dtype(inputs, outputs))
-
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
         """Refuse a column that is not there, and several outputs."""
         if self.column >= inputs:
@@ -87,10 +83,6 @@ class Around(Holding):
         """The held model's, moved by the forecast."""
         return _moved(self.model.forecast(state.inner, X), self._forecast(state, X))
 
-    def joint(self, state: AroundState, X: np.ndarray) -> np.ndarray:
-        """Joint covariance of the held model."""
-        return self.model.joint(state.inner, X)
-
     def learn(
         self, state: AroundState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
@@ -103,12 +95,6 @@ class Around(Holding):
         """The forecast and the rest in other units."""
         self._change(state, units)
         self.model.rescale(state.inner, _of_the_rest(units))
-
-    def check(self, state: AroundState) -> None:
-        """Refuse a forecast that is not finite."""
-        if not (abs(state.offset) <= FARTHEST and abs(state.slope) <= FARTHEST):
-            raise ValueError(f"offset and slope must be at most {FARTHEST:g}; got {state.offset} and {state.slope}")
-        self.model.check(state.inner)
 
     def _forecast(self, state: AroundState, X: np.ndarray) -> np.ndarray:
         """b at the rows of X, N×1."""

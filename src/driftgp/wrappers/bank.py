@@ -9,6 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from driftgp.base import checks
 from driftgp.contract import forecasts
+from driftgp.contract.records import View, floats, number, part
 from driftgp.gp.window import Leaving, Windowed, WindowState, observed
 from driftgp.models import plausible
 from driftgp.models.model import Model, Units
@@ -39,22 +40,26 @@ _NO_ERROR = 1e-300
 _SURE, _MAJORITY = 0.1, 0.5
 
 
-class BankState:
+class BankState(View):
     """The record of the members' forecasts, the windows that they share, and their states."""
+
+    weights: np.ndarray = floats("V", low=0.0)  # the voices' shares in the mixture
+    count: float = number(low=0.0, high=_TWIN_MEMORY)  # of errors
+    last: np.ndarray = floats("C", "P", low=-_LARGEST_SUM, high=_LARGEST_SUM)  # known error of each corrected voice
+    products: np.ndarray = floats("C", "P", low=-_LARGEST_SUM, high=_LARGEST_SUM)  # Σ λ^age of error · last
+    squares: np.ndarray = floats("C", "P", low=0.0)  # and of last²
+    own: np.ndarray = floats("C", "P", low=0.0)  # recent squared error without correction
+    twin: np.ndarray = floats("C", "P", low=0.0)  # and with it
+    A: np.ndarray = floats("P", "V", "V", low=-_LARGEST_SUM, high=_LARGEST_SUM)  # sums of the stacking regression
+    b: np.ndarray = floats("P", "V", low=-_LARGEST_SUM, high=_LARGEST_SUM)
+    error: np.ndarray = floats("P", low=0.0)  # recent squared error of the mixture
+    stack: np.ndarray = floats("P", "V", low=-_LARGEST_SUM, high=_LARGEST_SUM)  # coefficients of the regression
+    harm: np.ndarray = floats("P", low=-1.0, high=1.0)  # recent mean of log (squared error moved by it / not moved)
+    span: Span = part(Span)  # of the targets
 
     def __init__(self, record: np.ndarray, models: tuple[Model, ...], shared: dict[int, int]) -> None:
         """Look at a record; `shared` says which windows there are: the size of each, and its number."""
-        self.record = record
-        self.weights = record["weights"]  # V, the voices' shares in the mixture
-        self.count = record["count"]  # of errors, 100 at most
-        self.last = record["last"]  # C×P, the last known error of each corrected voice
-        self.products, self.squares = record["products"], record["squares"]  # C×P, Σ λ^age of error · last, and last²
-        self.own, self.twin = record["own"], record["twin"]  # C×P, recent squared error without and with correction
-        self.A, self.b = record["A"], record["b"]  # P×V×V and P×V, sums of the stacking regression
-        self.error = record["error"]  # P, recent squared error of the mixture
-        self.stack = record["stack"]  # P×V, its coefficients
-        self.harm = record["harm"]  # P, recent mean of log (squared error moved to the stacked mean / not moved)
-        self.span = Span(record["span"])  # of the targets
+        super().__init__(record)
         self.windows = {size: WindowState(record[f"window_{i}"]) for size, i in shared.items()}
         self.members = [self._member(record[f"member_{k}"], model) for k, model in enumerate(models)]
 
@@ -192,13 +197,9 @@ class Bank(Model):
 
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state: weights, twins, stacking, shared windows, members."""
-        V, C, P = len(self.prior), len(self.twins), outputs
-        twins = [(name, np.float64, (C, P)) for name in ("last", "products", "squares", "own", "twin")]
-        stacking = [(name, np.float64, shape) for name, shape in (("A", (P, V, V)), ("b", (P, V)), ("error", (P,)))]
-        own: list[Any] = [("weights", np.float64, (V,)), ("count", np.float64), *twins, *stacking]
+        own = BankState.dtype(V=len(self.prior), C=len(self.twins), P=outputs).descr
         windows = [(f"window_{i}", WindowState.dtype(T=size, D=inputs, P=outputs)) for size, i in self.shared.items()]
         members = [(f"member_{k}", own_dtype(model, inputs, outputs)) for k, model in enumerate(self.models)]
-        own += [("stack", np.float64, (P, V)), ("harm", np.float64, (P,)), ("span", Span.dtype(P=P))]
         return np.dtype([*own, *windows, *members])
 
     def view(self, record: np.ndarray) -> BankState:
@@ -228,19 +229,10 @@ class Bank(Model):
         return tuple(f"member_{k}.{path}" for k, model in enumerate(self.models) for path in model.derived())
 
     def check(self, state: BankState) -> None:
-        """Refuse weights that are no weights, and what a member refuses."""
-        if not (np.isfinite(state.weights).all() and np.all(state.weights >= 0.0) and np.sum(state.weights) > 0.0):
-            raise ValueError("weights must be finite and not negative, and not all 0")
-        if not 0.0 <= state.count <= _TWIN_MEMORY:
-            raise ValueError(f"count must lie in [0, {_TWIN_MEMORY:g}]; got {state.count}")
-        for name in ("last", "products", "A", "b", "stack"):
-            if not np.all(np.abs(getattr(state, name)) <= _LARGEST_SUM):
-                raise ValueError(f"{name} must be finite, and at most {_LARGEST_SUM:g} in size")
-        for name in ("squares", "own", "twin", "error"):
-            if not np.all(np.isfinite(getattr(state, name)) & (getattr(state, name) >= 0.0)):
-                raise ValueError(f"{name} must be finite and not negative")
-        _check_harm(state.harm)
-        plausible.check(state.span)
+        """Refuse fields out of range, weights that are all 0, and what a member refuses."""
+        state.check()
+        if not np.sum(state.weights) > 0.0:
+            raise ValueError("weights must not all be 0")
         for model, member in self._each(state):
             model.check(member)
 
@@ -395,7 +387,7 @@ class Bank(Model):
 
     def _stack(self, state: BankState, w: np.ndarray, means: np.ndarray, y: np.ndarray, counts: np.ndarray) -> None:
         """Recursive ridge regression of y − m̄ on m_k − m̄, for each output by itself."""
-        state.count[...] = min(state.count + 1.0, _TWIN_MEMORY)
+        state.count = min(state.count + 1.0, _TWIN_MEMORY)
         for p in np.flatnonzero(counts):
             middle = w @ means[:, p]
             d, e = _limited(means[:, p] - middle), _limited(y[p] - middle)
@@ -486,11 +478,6 @@ def _votes(
     kept = earned + np.where(total > 0.0, share, 1.0) * unearned
     votes: np.ndarray = kept / np.sum(kept, 1, keepdims=True)
     return votes
-
-
-def _check_harm(harm: np.ndarray) -> None:
-    if not np.all(np.abs(harm) <= 1.0):
-        raise ValueError(f"harm must lie in [-1, 1]; got {harm}")
 
 
 def _moved(state: BankState, apart: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from driftgp.contract.records import View, floats, part, wholes
 from driftgp.models.model import Model, Units
 from driftgp.predictions import Restricted, Root, Rooted
 from driftgp.predictions.restricted import restricted_moments
-from driftgp.wrappers.holding import Holding, inner
+from driftgp.wrappers.holding import Holding, inner, stretched
 
 Bounds = float | None | Sequence[float | None]
 # For the gain γ of the mean: its forgetting per target, and its largest value. At the start γ is a half, with the
@@ -23,7 +23,6 @@ _MEMORY, _LARGEST, _DOUBT, _FARTHEST = 0.9995, 3.0, 5.0, 6.0
 _NEGATIVE, _LATE = 0.1, 0.995
 # Share of the way to each new target by which the level goes.
 _PACE = 0.05
-_SIZES = ("slack", "offset", "size", "deficit", "curved", "lag_offset")
 _PER_OUTPUT = ("low", "high", "slack", "leak", "root")
 
 
@@ -33,16 +32,16 @@ class BoundedState(View):
     outside: np.ndarray = wholes("P")  # how often a target lay outside
     low: np.ndarray = floats("P")  # 0 without a bound
     high: np.ndarray = floats("P")
-    slack: np.ndarray = floats("P")
-    offset: np.ndarray = floats("P")  # c of the roots, 0 for targets as they are
+    slack: np.ndarray = floats("P", low=0.0)
+    offset: np.ndarray = floats("P", low=0.0)  # c of the roots, 0 for targets as they are
     learned: np.ndarray = wholes("P")  # targets whose roots were learned
     level: np.ndarray = floats("P")  # of these targets
-    size: np.ndarray = floats("P")  # recent mean of |y − low|
-    deficit: np.ndarray = floats("P")  # and of max(low − y, 0)
+    size: np.ndarray = floats("P", low=0.0)  # recent mean of |y − low|
+    deficit: np.ndarray = floats("P", low=0.0)  # and of max(low − y, 0)
     excess: np.ndarray = floats("P")  # sum of y − y(m) for the mean root m, in standard deviations
-    curved: np.ndarray = floats("P")  # sum of E[y] − y(m), likewise
+    curved: np.ndarray = floats("P", low=0.0)  # sum of E[y] − y(m), likewise
     lag_base: np.ndarray = floats("D")  # of the inputs that are earlier targets
-    lag_offset: np.ndarray = floats("D")  # c of these, 0 for inputs as they are
+    lag_offset: np.ndarray = floats("D", low=0.0)  # c of these, 0 for inputs as they are
     inner: Any = part()
 
 
@@ -98,6 +97,8 @@ class Bounded(Holding):
     root: tuple[float, ...]
     lags: tuple[tuple[int, int], ...]  # of an input and an output each
     State: ClassVar[type[View]] = BoundedState
+    # the bounds that count (infinite where none does), the root, and the gain
+    adds: ClassVar[tuple[str, ...]] = ("low", "high", "slack", "base", "offset", "gain")
     normal: ClassVar[bool] = False
 
     def __init__(
@@ -133,15 +134,6 @@ class Bounded(Holding):
 
     # ---- records -----------------------------------------------------------------------------------------------------
 
-    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state."""
-        return BoundedState.dtype(D=inputs, P=outputs, inner=self.model.record_dtype(inputs, outputs))
-
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: the bounds that count (infinite where none does), the root, and the held forecast."""
-        own = [(name, np.float64, (outputs,)) for name in ("low", "high", "slack", "base", "offset", "gain")]
-        return forecasts.layout(outputs, *own, ("inner", self.model.forecast_dtype(outputs)))
-
     def law(self, made: np.ndarray) -> Restricted:
         """The held model's law, carried back from the roots and restricted."""
         held = self.model.law(made["inner"])
@@ -161,16 +153,6 @@ class Bounded(Holding):
                     f"lags must be among {inputs} inputs, of {outputs} outputs; got input {x} of output {of}"
                 )
         self.model.accept(inputs, outputs, rows)
-
-    def check(self, state: BoundedState) -> None:
-        """Refuse negative counts, and bounds and roots that are not finite."""
-        for name in ("low", "high", "level", "excess", "lag_base", *_SIZES):
-            if not np.isfinite(getattr(state, name)).all():
-                raise ValueError(f"{name} must be finite")
-        for name in ("outside", "learned", *_SIZES):
-            if (getattr(state, name) < 0).any():
-                raise ValueError(f"{name} must not be negative")
-        self.model.check(state.inner)
 
     # ---- the contract ------------------------------------------------------------------------------------------------
 
@@ -201,8 +183,7 @@ class Bounded(Holding):
         """Joint covariance of the held model, each point scaled as its variance is: the correlations stay."""
         seen = self._seen_inputs(state, X)
         _, share = self._restricted(state, self.model.forecast(state.inner, seen))  # N×P
-        root = np.sqrt(share).T
-        return root[:, :, None] * self.model.joint(state.inner, seen) * root[:, None, :]
+        return stretched(self.model.joint(state.inner, seen), np.sqrt(share))
 
     def learn(
         self, state: BoundedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None

@@ -150,11 +150,11 @@ class Calibrated(Holding):
     def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
         """Layout of a state."""
         sizes = {
-            "K": 1 + bool(self.features),
             "J": len(self.gains),
             "L": len(self.levels),
             "S": self.sides,
             "P": outputs,
+            "K": 1 + bool(self.features),
         }
         scale = self.row_scale.dtype(inputs, outputs) if self.row_scale else None
         return CalibratedState.dtype(**sizes, scale=scale, inner=self.model.record_dtype(inputs, outputs))
@@ -182,13 +182,10 @@ class Calibrated(Holding):
         return Recalibrated(self.model.law(made["inner"]), reach[:, -1], lower, self.levels)
 
     def check(self, state: CalibratedState) -> None:
-        """Refuse what is not finite."""
-        for name in ("log_s2", "log_weights", "offset"):
-            if not np.isfinite(getattr(state, name)).all():
-                raise ValueError(f"{name} must be finite")
+        """Refuse fields out of range, also of the scale model."""
+        super().check(state)
         if self.row_scale:
-            self.row_scale.check(state.scale)
-        self.model.check(state.inner)
+            state.scale.check("scale.")
 
     def facts(self, state: CalibratedState) -> dict[str, Any]:
         """How much wider each interval is than that of the held model for g = 1, averaged over outputs and sides."""

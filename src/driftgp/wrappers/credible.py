@@ -10,7 +10,7 @@ from driftgp.contract.records import View, part, whole
 from driftgp.models import plausible
 from driftgp.models.model import Model, Units
 from driftgp.models.plausible import Span
-from driftgp.wrappers.holding import Holding
+from driftgp.wrappers.holding import Transparent
 
 # Values far out in this many successive rows are believed: the level has changed.
 _LASTING = 3
@@ -25,7 +25,7 @@ class CredibleState(View):
 
 
 @dataclass(frozen=True)
-class Credible(Holding):
+class Credible(Transparent):
     """Hold a model that fills gaps, and let one input be a gap where it is far outside its own recent range.
 
     A model around a forecast from elsewhere depends much on that forecast. A single wrong value of it, a 0 or a 999999,
@@ -55,9 +55,9 @@ class Credible(Holding):
         if not self.model.fills_gaps:
             raise ValueError(f"model must take inputs that are NaN; {type(self.model).__name__} does not")
 
-    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state."""
-        return CredibleState.dtype(P=1, inner=self.model.record_dtype(inputs, outputs))
+    def sizes(self, inputs: int, outputs: int) -> dict[str, int]:  # noqa: ARG002
+        """One column has a range."""
+        return {"P": 1}
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:
         """Refuse a column that is not there."""
@@ -69,23 +69,15 @@ class Credible(Holding):
         """Walk through the batch, then start the held model on the believed values."""
         X = X.copy()
         for i in range(len(X)):
-            x, X[i] = X[i].copy(), self._believed(state, X[i : i + 1])[0]
+            x, X[i] = X[i].copy(), self._seen(state, X[i : i + 1])[0]
             self._count(state, x[self.column])
         self.model.start(state.inner, X, y)
-
-    def forecast(self, state: CredibleState, X: np.ndarray) -> np.ndarray:
-        """Forecast at the believed values."""
-        return self.model.forecast(state.inner, self._believed(state, X))
-
-    def joint(self, state: CredibleState, X: np.ndarray) -> np.ndarray:
-        """Joint covariance there."""
-        return self.model.joint(state.inner, self._believed(state, X))
 
     def learn(
         self, state: CredibleState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Let the held model learn from the believed values, then count the value."""
-        self.model.learn(state.inner, self._believed(state, x[None])[0], y, elapsed, forecast)
+        self.model.learn(state.inner, self._seen(state, x[None])[0], y, elapsed, forecast)
         self._count(state, x[self.column])
 
     def rescale(self, state: CredibleState, units: Units) -> None:
@@ -94,14 +86,7 @@ class Credible(Holding):
         plausible.rescale(state.span, units._replace(y_centre=units.x_centre[own], y_scale=units.x_scale[own]))
         self.model.rescale(state.inner, units)
 
-    def check(self, state: CredibleState) -> None:
-        """Refuse a range whose ends are in the wrong order."""
-        plausible.check(state.span)
-        if state.doubts < 0:
-            raise ValueError(f"doubts must not be negative; got {state.doubts}")
-        self.model.check(state.inner)
-
-    def _believed(self, state: CredibleState, X: np.ndarray) -> np.ndarray:
+    def _seen(self, state: CredibleState, X: np.ndarray) -> np.ndarray:
         """Rows N×D with NaN for a value that is not believed."""
         X = X.copy()
         if state.doubts + 1 < _LASTING:

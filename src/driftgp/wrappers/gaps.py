@@ -6,13 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from driftgp.contract import forecasts
 from driftgp.contract.protocol import LARGEST
-from driftgp.contract.records import View, floats, number, part, whole, wholes
+from driftgp.contract.records import ABOVE_0, View, floats, number, part, whole, wholes
 from driftgp.members.heads import packed, packed_size, unpacked
 from driftgp.models.model import Units
-from driftgp.predictions import Prediction
-from driftgp.wrappers.holding import Holding, inner
+from driftgp.wrappers.holding import Moved, inner, stretched
 
 # Up to this many inputs, a missing one is explained by the others too; beyond, by its own last value alone.
 _MOST_INPUTS = 64
@@ -51,27 +49,27 @@ class GapsState(View):
     """Means and covariances of the inputs, the cost of gaps, and the held model's state."""
 
     previous: np.ndarray = floats("D")  # the last inputs, as filled
-    doubt: np.ndarray = floats("D")  # variance of what was filled there
+    doubt: np.ndarray = floats("D", low=0.0)  # variance of what was filled there
     age: np.ndarray = wholes("D")  # rows for which each of them has been missing
-    count: np.ndarray = floats("D")  # rows since the first value, 3000 at most
+    count: np.ndarray = floats("D", low=0.0)  # rows since the first value, 3000 at most
     mean: np.ndarray = floats("D")
-    variance: np.ndarray = floats("D")
+    variance: np.ndarray = floats("D", low=0.0)
     echo: np.ndarray = floats("D")  # covariance of an input with its value before
-    joint: int = whole()  # 1 once the covariances of different inputs are counted, from the first gap on
+    joint: int = whole(high=1)  # 1 once the covariances of different inputs are counted, from the first gap on
     S: np.ndarray = floats("packed")  # of inputs, upper triangle; 0 numbers for more than 64 inputs
     T: np.ndarray = floats("K", "K")  # of inputs with inputs of the row before
-    targets: float = number()  # how many, 1000 at most
+    targets: float = number(low=0.0, high=_MEMORY)  # how many, 1000 at most
     y_mean: np.ndarray = floats("P")
-    y_variance: np.ndarray = floats("P")
+    y_variance: np.ndarray = floats("P", low=0.0)
     slope: np.ndarray = floats("D", "P")  # covariance of inputs and targets
     filled: np.ndarray = wholes("D")  # gaps so far
     judged: np.ndarray = wholes("D")  # gaps in rows whose error is known
-    share: np.ndarray = floats("D")  # recent share of rows
-    wider: np.ndarray = floats("D")  # by which factor the law was wider in these rows
+    share: np.ndarray = floats("D", low=0.0)  # recent share of rows
+    wider: np.ndarray = floats("D", low=0.0)  # by which factor the law was wider in these rows
     change: np.ndarray = floats("D", "P")  # h, by which the target changes with an input that is missing
     effect: np.ndarray = floats("D", "P")  # effect on the mean of a missing input
-    ratio: np.ndarray = floats("P")  # of squared errors to variances in complete rows
-    trust: float = number()  # recent share of the variance that is not due to gaps
+    ratio: np.ndarray = floats("P", low=0.0)  # of squared errors to variances in complete rows
+    trust: float = number(low=ABOVE_0, high=1.0)  # recent share of the variance that is not due to gaps
     inner: Any = part()
 
     @property
@@ -94,7 +92,7 @@ class Filled(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gaps(Holding):
+class Gaps(Moved):
     """Hold a model, and let it predict and learn where inputs are missing (NaN).
 
     **What replaces a missing input.** The linear regression x̂_m of x_m(t) on u replaces it, by running means and
@@ -142,41 +140,10 @@ class Gaps(Holding):
         """Inputs may be NaN."""
         return True
 
-    # ---- records -----------------------------------------------------------------------------------------------------
-
-    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state."""
+    def sizes(self, inputs: int, outputs: int) -> dict[str, int]:
+        """With many inputs, no covariances are counted."""
         K = inputs if inputs <= _MOST_INPUTS else 0
-        held = self.model.record_dtype(inputs, outputs)
-        return GapsState.dtype(D=inputs, P=outputs, K=K, packed=packed_size(K), inner=held)
-
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: how far it is stretched and moved, and the held model's."""
-        moved = [(name, np.float64, (outputs,)) for name in ("scale", "shift")]
-        return forecasts.layout(outputs, *moved, ("inner", self.model.forecast_dtype(outputs)))
-
-    def law(self, made: np.ndarray) -> Prediction:
-        """The held model's law, as it is where nothing is missing."""
-        held = self.model.law(made["inner"])
-        if np.all(made["scale"] == 1.0) and not np.any(made["shift"]):
-            return held
-        return held.scaled(made["scale"], made["shift"])
-
-    def check(self, state: GapsState) -> None:
-        """Refuse numbers that no step could have left."""
-        for name in ("previous", "mean", "echo", "S", "T", "y_mean", "slope", "change", "effect"):
-            if not np.isfinite(getattr(state, name)).all():
-                raise ValueError(f"{name} must be finite")
-        for name in ("doubt", "count", "variance", "y_variance", "share", "wider", "ratio"):
-            if not np.all(np.isfinite(getattr(state, name)) & (getattr(state, name) >= 0.0)):
-                raise ValueError(f"{name} must be finite and not negative")
-        if not (0.0 < state.trust <= 1.0 and 0.0 <= state.targets <= _MEMORY):
-            raise ValueError(f"trust must lie in (0, 1], and targets in [0, {_MEMORY:g}]")
-        if min(np.min(counts, initial=0) for counts in (state.age, state.filled, state.judged)) < 0:
-            raise ValueError("age, filled and judged must not be negative")
-        if state.joint not in (0, 1):
-            raise ValueError(f"joint must be 0 or 1; got {state.joint}")
-        self.model.check(state.inner)
+        return {"D": inputs, "P": outputs, "K": K, "packed": packed_size(K)}
 
     def facts(self, state: GapsState) -> dict[str, Any]:
         """For each input that has had gaps: how many, their recent share, and how much wider the law was for them."""
@@ -229,18 +196,15 @@ class Gaps(Holding):
 
     def _stretched(self, held: np.ndarray, extra: Any, effect: Any) -> np.ndarray:
         """Forecasts of the held model with extra variance τ² about a mean that is moved, N×P each."""
-        mean, v = held["mean"], held["variance"]
-        scale = np.sqrt(1.0 + extra / np.maximum(v, _SMALLEST))
-        dtype = self.forecast_dtype(mean.shape[1])
-        made = forecasts.records(dtype, mean + effect, scale**2 * v, scale**2 * held["noise"])
-        made["scale"], made["shift"], made["inner"] = scale, (1.0 - scale) * mean + effect, held
+        scale = np.sqrt(1.0 + extra / np.maximum(held["variance"], _SMALLEST))
+        made = self._moved(held, scale, (1.0 - scale) * held["mean"] + effect)
+        made["mean"] = held["mean"] + effect
         return made
 
     def joint(self, state: GapsState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model at the filled inputs, stretched at each of them."""
-        scale = self.forecast(state, X)["scale"].T  # P×N
         filled = np.array([self._fill(state, x).x for x in X]).reshape(X.shape)
-        return scale[:, :, None] * self.model.joint(state.inner, filled) * scale[:, None, :]
+        return stretched(self.model.joint(state.inner, filled), self.forecast(state, X)["scale"])
 
     def learn(
         self, state: GapsState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None

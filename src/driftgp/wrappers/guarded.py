@@ -13,7 +13,7 @@ from driftgp.models import plausible
 from driftgp.models.model import Model, Units
 from driftgp.models.plausible import Span
 from driftgp.predictions import Prediction, Stretched
-from driftgp.wrappers.holding import Holding, inner
+from driftgp.wrappers.holding import Moved, moved, stretched
 
 # Before this number of targets, their range is unknown.
 _FIRST = 30
@@ -54,12 +54,16 @@ class GuardedState(View):
     """Targets far out so far, the samples of a trial, and the held model's state."""
 
     seen: int = whole()  # targets so far
-    beyond: np.ndarray = wholes("P")  # side on which the last target lay beyond the limit: −1, 1, or 0 for neither
-    error_beyond: np.ndarray = floats("P")  # error of that target, 0 if it was within the limit
+    beyond: np.ndarray = wholes(
+        "P", low=-1, high=1
+    )  # side on which the last target lay beyond the limit: −1, 1, or 0 for neither
+    error_beyond: np.ndarray = floats(
+        "P", low=-LARGEST, high=LARGEST
+    )  # error of that target, 0 if it was within the limit
     guarded: np.ndarray = wholes("P")  # how often a target was learned from at the limit, or not at all
     last: int = whole()  # targets before the last wild one, 0 without
     moves: int = whole()  # how often the past was moved to another level
-    step: np.ndarray = floats("P")  # step of the last time
+    step: np.ndarray = floats("P", low=-LARGEST, high=LARGEST)  # step of the last time
     moved: int = whole()  # targets before that
     returned: int = whole()  # targets before it was last moved back soon, 0 without
     span: Span = part(Span)  # range of the believed targets
@@ -67,13 +71,15 @@ class GuardedState(View):
     run: np.ndarray = wholes("D")  # samples for which each of them has had this value, 0 before the first
     run_before: np.ndarray = wholes("D")  # and had the value before it
     absent: np.ndarray = wholes("D")  # samples for which each of them has been missing
-    held: np.ndarray = wholes("P")  # successive absurd targets up to the last one; negative if they lie below
-    first: int = whole()  # how many of these samples are the first of the stream, 0 once there were more
-    X: np.ndarray = floats(SUSPECT, "D")  # the samples of the trial, or the first samples
-    y: np.ndarray = floats(SUSPECT, "P")
-    error: np.ndarray = floats(SUSPECT, "P")
-    suspect: int = whole()  # number of these samples
-    usual: np.ndarray = floats("P")  # size of an error, 0 before the first
+    held: np.ndarray = wholes(
+        "P", low=-np.inf
+    )  # successive absurd targets up to the last one; negative if they lie below
+    first: int = whole(high=SUSPECT)  # how many of these samples are the first of the stream, 0 once there were more
+    X: np.ndarray = floats(SUSPECT, "D", checked=False)  # the samples of the trial, or the first samples
+    y: np.ndarray = floats(SUSPECT, "P", low=-LARGEST, high=LARGEST)
+    error: np.ndarray = floats(SUSPECT, "P", low=-LARGEST, high=LARGEST)
+    suspect: int = whole(high=SUSPECT - 1)  # number of these samples
+    usual: np.ndarray = floats("P", low=0.0, high=LARGEST)  # size of an error, 0 before the first
     restarts: int = whole()  # how often the model started anew
     anew: np.ndarray = wholes(_OFTEN)  # number of targets at the last new starts, the latest first, 0 without
     inner: Any = part()
@@ -85,7 +91,7 @@ class GuardedState(View):
 
 
 @dataclass(frozen=True)
-class Guarded(Holding):
+class Guarded(Moved):
     """Hold a model, and limit what it learns from a single wild target: such a target counts as if it lay at a limit.
 
         mean − reach · std  ≤  y  ≤  mean + reach · std
@@ -157,24 +163,12 @@ class Guarded(Holding):
     reach: float = 6.0
     widen_first: bool = False
     State: ClassVar[type[View]] = GuardedState
+    adds: ClassVar[tuple[str, ...]] = ("stretch", *Moved.adds)  # the factor of the stretch, κ and (1 − κ) c
 
     def __post_init__(self) -> None:
         """Check the settings."""
         object.__setattr__(self, "reach", checks.between("reach", self.reach, 1.0, _FARTHEST))
         object.__setattr__(self, "widen_first", bool(self.widen_first))
-
-    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state."""
-        return GuardedState.dtype(D=inputs, P=outputs, inner=self.model.record_dtype(inputs, outputs))
-
-    def view(self, record: np.ndarray) -> GuardedState:
-        """Its own fields, and those of the held model."""
-        return GuardedState(record, inner=self.model.view(record["inner"]))
-
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: the factor of the stretch, κ and (1 − κ) c, and the held model's forecast."""
-        drawn = [(name, np.float64, (outputs,)) for name in ("stretch", "scale", "shift")]
-        return forecasts.layout(outputs, *drawn, ("inner", self.model.forecast_dtype(outputs)))
 
     def law(self, made: np.ndarray) -> Prediction:
         """The held model's law, as it is where it is plausible."""
@@ -182,9 +176,7 @@ class Guarded(Holding):
         if np.any(made["stretch"] != 1.0):
             wider = made["variance"] / (made["scale"] ** 2 * made["inner"]["variance"])
             held = Stretched(held, made["stretch"], wider)
-        if np.all(made["scale"] == 1.0) and not np.any(made["shift"]):
-            return held
-        return held.scaled(made["scale"], made["shift"])
+        return moved(held, made)
 
     def start(self, state: GuardedState, X: np.ndarray, y: np.ndarray) -> None:
         """Start the held model on the batch, without what is absurd."""
@@ -228,8 +220,8 @@ class Guarded(Holding):
     def joint(self, state: GuardedState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model, stretched and drawn in at each point."""
         held = self.model.forecast(state.inner, X)
-        factor = (self._drawn(state, held)[0] * np.sqrt(self._stretched(state, held)[1])).T  # P×N
-        return factor[:, :, None] * self.model.joint(state.inner, X) * factor[:, None, :]
+        factor = self._drawn(state, held)[0] * np.sqrt(self._stretched(state, held)[1])
+        return stretched(self.model.joint(state.inner, X), factor)
 
     def _drawn(self, state: GuardedState, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """κ and (1 − κ) c for forecasts of the held model, N×P each: 1 and 0 where they are plausible."""
@@ -246,8 +238,7 @@ class Guarded(Holding):
         self, state: GuardedState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
     ) -> None:
         """Bring a lone target to the limit, follow a jump of the level, let the held model learn, or start anew."""
-        known = self.model.forecast(state.inner, x[None]) if forecast is None else inner(forecast)
-        assert known is not None  # noqa: S101 (a forecast has that part)
+        known = self.heard(state, x, forecast)
         self._note_inputs(state, x, y)
         complete = bool(np.isfinite(y).all())
         if complete and state.seen == state.first < SUSPECT and self._inputs_there(x):
@@ -265,12 +256,12 @@ class Guarded(Holding):
         if forecast is not None and (state.suspect > 0 or side.any()):
             # the issued forecast may be older than the model
             now = self.model.forecast(state.inner, x[None])
-        moved = self._follow_level(state, y, side, now)
+        jumped = self._follow_level(state, y, side, now)
         near = self._near(state, y, known, side)
         self._count_range(state, y, near)
         self.model.learn(state.inner, x, near, elapsed, known)
         state.seen += complete
-        if moved:
+        if jumped:
             state.suspect = 0
         elif complete and sane and self._inputs_there(x) and np.isfinite(now["mean"][0]).all():
             self._judge(state, x, given, now["mean"][0])
@@ -446,22 +437,9 @@ class Guarded(Holding):
         self.model.rescale(state.inner, units)
 
     def check(self, state: GuardedState) -> None:
-        """Refuse sides other than −1, 0 and 1, and negative counts."""
-        if not np.isin(state.beyond, (-1, 0, 1)).all():
-            raise ValueError("beyond must be -1, 0 or 1")
-        counts = (state.seen, state.last, state.moves, state.moved, state.returned, state.restarts)
-        if min(*counts, state.guarded.min(), state.anew.min()) < 0:
-            raise ValueError("seen, guarded, last, moves, moved, returned, restarts and anew must not be negative")
-        runs = np.concatenate([state.run, state.run_before, state.absent])
-        if runs.min(initial=0) < 0 or not np.isfinite(state.x).all():
-            raise ValueError("run, run_before and absent must not be negative, and x must be finite")
-        plausible.check(state.span)
-        if not (0 <= state.suspect < SUSPECT and 0 <= state.first <= min(SUSPECT, state.seen)):
-            raise ValueError(f"suspect and first must lie in [0, {SUSPECT}]; got {state.suspect} and {state.first}")
-        if np.isinf(state.X).any() or not np.all(np.abs([state.y, state.error]) <= LARGEST):
-            raise ValueError("X, y and error must be finite, but for gaps in X")
-        if not np.all(np.abs([state.error_beyond, state.step]) <= LARGEST):
-            raise ValueError(f"error_beyond and step must be finite; got {state.error_beyond} and {state.step}")
-        if not np.all((state.usual >= 0.0) & (state.usual <= LARGEST)):
-            raise ValueError(f"usual must be finite and not negative; got {state.usual}")
-        self.model.check(state.inner)
+        """Refuse fields out of range, more first samples than there were, and inputs of a trial that are infinite."""
+        super().check(state)
+        if state.first > state.seen:
+            raise ValueError(f"first must be at most seen; got {state.first} and {state.seen}")
+        if np.isinf(state.X).any():
+            raise ValueError("X must be finite, but for gaps")

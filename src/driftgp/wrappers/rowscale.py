@@ -46,18 +46,21 @@ _SHARPNESS = np.array([1.5, 3.0])  # of their logarithms, which then have spread
 _LEAST = 0.05  # and no average counts as less than this share of the usual one
 _LONGEST = 1e-6  # least power of λ: after a pause this long everything is forgotten
 _FARTHEST_OUT = 100.0  # of ψ
+_FAR = LARGEST**2  # of the units of the values
 
 
 class RowScaleState(View):
     """Units of the values, ψ with its covariance, and averages of the last scores."""
 
-    weight: np.ndarray = floats("C")  # of each recent value: its weight, mean and variance
-    mean: np.ndarray = floats("C")
-    variance: np.ndarray = floats("C")
-    psi: np.ndarray = floats("P", "F")
-    covariance: np.ndarray = floats("P", "H")  # C of each output, its upper triangle row after row
-    recent: np.ndarray = floats(2, "P")  # averages of |u|
-    log_odds: np.ndarray = floats("P")  # of g against 1
+    weight: np.ndarray = floats("C", low=0.0, high=_FAR)  # of each recent value: its weight, mean and variance
+    mean: np.ndarray = floats("C", low=-_FAR, high=_FAR)
+    variance: np.ndarray = floats("C", low=0.0, high=_FAR)
+    psi: np.ndarray = floats("P", "F", low=-_FARTHEST_OUT, high=_FARTHEST_OUT)
+    covariance: np.ndarray = floats(
+        "P", "H", low=-1.001 / _RIDGE, high=1.001 / _RIDGE
+    )  # C of each output, its upper triangle row after row
+    recent: np.ndarray = floats(2, "P", low=0.0, high=_FARTHEST)  # averages of |u|
+    log_odds: np.ndarray = floats("P", low=-_SUREST, high=_SUREST)  # of g against 1
 
 
 @dataclass(frozen=True)
@@ -81,22 +84,6 @@ class RowScale:
         """Layout of a state."""
         F = _LAW + sum(self.places(inputs))
         return RowScaleState.dtype(C=inputs + 1 + 3 * outputs, P=outputs, F=F, H=packed_size(F))
-
-    def check(self, state: RowScaleState) -> None:
-        """Refuse what would not stay finite."""
-        for name in ("mean", "variance", "weight"):
-            if not np.all(np.abs(getattr(state, name)) <= LARGEST**2):
-                raise ValueError(f"{name} must be finite")
-        if min(state.variance.min(), state.weight.min()) < 0.0:
-            raise ValueError("variance and weight must not be negative")
-        if not np.all(np.abs(state.psi) <= _FARTHEST_OUT):
-            raise ValueError(f"psi must lie within {_FARTHEST_OUT:g}")
-        if not np.all(np.abs(state.covariance) <= 1.001 / _RIDGE):
-            raise ValueError(f"covariance must lie within {1.0 / _RIDGE:g}")
-        if not np.all((state.recent >= 0.0) & (state.recent <= _FARTHEST)):
-            raise ValueError(f"recent must lie between 0 and {_FARTHEST:g}")
-        if not np.all(np.abs(state.log_odds) <= _SUREST):
-            raise ValueError(f"log_odds must lie within {_SUREST:g}")
 
     # ---- the steps ---------------------------------------------------------------------------------------------------
 

@@ -6,12 +6,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from driftgp.base import checks
-from driftgp.contract import forecasts
 from driftgp.contract.protocol import LARGEST
 from driftgp.contract.records import View, floats, part, whole
 from driftgp.models.model import Model, Units
-from driftgp.predictions import Prediction
-from driftgp.wrappers.holding import Holding, inner
+from driftgp.wrappers.holding import Moved, inner
 
 # A column varies if its spread is more than rounding: this many units in the last place of its mean.
 ROUNDING = 32.0 * float(np.finfo(float).eps)
@@ -19,8 +17,8 @@ ROUNDING = 32.0 * float(np.finfo(float).eps)
 _FIRST = 10.0
 # No scale is smaller than this.
 _SMALLEST = 1.0 / LARGEST
-# Least scale, and least inverse of a scale, in a state from outside: with a smaller one, shares overflow.
-_NO_SCALE = 1e-290
+# Largest number in a state from outside, and inverse of the least scale: with larger ones, shares overflow.
+_FAR = 1e290
 # Largest distance of an input from its centre in a forecast, in scales. A first value near 0 is a poor scale for later
 # values, and so is the spread of a category that was absent for thousands of samples.
 _FARTHEST = 10.0
@@ -29,11 +27,11 @@ _FARTHEST = 10.0
 class StandardizeState(View):
     """The units of each column, inputs first and then targets, and the running means and spreads of samples."""
 
-    centre: np.ndarray = floats("columns")
-    scale: np.ndarray = floats("columns")
-    weight: np.ndarray = floats("columns")  # running weight, mean and variance
-    mean: np.ndarray = floats("columns")
-    variance: np.ndarray = floats("columns")
+    centre: np.ndarray = floats("columns", low=-_FAR, high=_FAR)
+    scale: np.ndarray = floats("columns", low=1.0 / _FAR, high=_FAR)
+    weight: np.ndarray = floats("columns", low=0.0, high=_FAR)  # running weight, mean and variance
+    mean: np.ndarray = floats("columns", low=-_FAR, high=_FAR)
+    variance: np.ndarray = floats("columns", low=0.0)
     renewals: int = whole()  # how often the units changed
     inner: Any = part()
 
@@ -47,7 +45,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standardize(Holding):
+class Standardize(Moved):
     """Hold a model and let it see (x − centre) / scale and (y − centre) / scale; it answers in the user's units.
 
     Without `adapt` the centre and scale of each column are the mean and standard deviation of the warm-up batch, for
@@ -95,34 +93,9 @@ class Standardize(Holding):
             self, "forgetting", None if adapt is False else checks.between("adapt", forgetting, 0.0, 1.0)
         )
 
-    # ---- records -----------------------------------------------------------------------------------------------------
-
-    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state."""
-        return StandardizeState.dtype(columns=inputs + outputs, inner=self.model.record_dtype(inputs, outputs))
-
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: the held model's stays in its own units, beside scale and shift of the targets."""
-        units = [(name, np.float64, (outputs,)) for name in ("scale", "shift")]
-        return forecasts.layout(outputs, *units, ("inner", self.model.forecast_dtype(outputs)))
-
-    def law(self, made: np.ndarray) -> Prediction:
-        """The held model's law, in the user's units."""
-        return self.model.law(made["inner"]).scaled(made["scale"], made["shift"])
-
-    def check(self, state: StandardizeState) -> None:
-        """Refuse units that are not finite or not positive."""
-        if not np.all((state.scale > _NO_SCALE) & (state.scale < 1.0 / _NO_SCALE)):
-            raise ValueError("scale must be finite and positive")
-        if not np.all(np.abs([state.mean, state.centre, state.weight]) < 1.0 / _NO_SCALE):
-            raise ValueError("mean, centre and weight must be finite")
-        if not np.isfinite(state.variance).all():
-            raise ValueError("variance must be finite")
-        if min(state.variance.min(), state.weight.min(), state.renewals) < 0:
-            raise ValueError("variance, weight and renewals must not be negative")
-        self.model.check(state.inner)
-
-    # ---- the contract ------------------------------------------------------------------------------------------------
+    def sizes(self, inputs: int, outputs: int) -> dict[str, int]:
+        """Inputs and targets have units alike."""
+        return {"columns": inputs + outputs}
 
     @property
     def sees_raw_numbers(self) -> bool:
@@ -149,15 +122,7 @@ class Standardize(Holding):
         """Forecast of the held model, in the user's units."""
         units = _units(state, X.shape[1])
         held = self.model.forecast(state.inner, self._seen(state, X))
-        scale, shift = units.y_scale, units.y_centre
-        made = forecasts.records(
-            self.forecast_dtype(len(scale)),
-            scale * held["mean"] + shift,
-            scale**2 * held["variance"],
-            scale**2 * held["noise"],
-        )
-        made["scale"], made["shift"], made["inner"] = scale, shift, held
-        return made
+        return self._moved(held, units.y_scale, units.y_centre)
 
     def joint(self, state: StandardizeState, X: np.ndarray) -> np.ndarray:
         """Joint covariance of the held model, in the user's units."""

@@ -9,7 +9,7 @@ from driftgp.base import checks
 from driftgp.contract.protocol import LARGEST
 from driftgp.contract.records import View, floats, part, whole, wholes
 from driftgp.models.model import Model, Units
-from driftgp.wrappers.holding import Holding
+from driftgp.wrappers.holding import Transparent
 
 # Before this number of values, the range of an input is unknown.
 _FIRST = 10
@@ -29,16 +29,16 @@ class WithinState(View):
     last: np.ndarray = floats("D")  # as it came
     count: np.ndarray = wholes("D")
     limited: np.ndarray = wholes("D")  # how often an input that was learned from lay beyond the limits
-    follow: int = whole()  # whether inputs are seen as they are: 1, −1 for no, 0 where the record decides
+    follow: int = whole(low=-1, high=1)  # whether inputs are seen as they are: 1, −1 for no, 0 where the record decides
     judged: int = whole()  # targets so far
-    hits: int = whole()  # targets running that were hit, negative while a doubt lasts
+    hits: int = whole(low=-_DOUBT)  # targets running that were hit, negative while a doubt lasts
     mean: np.ndarray = floats("P")  # of the targets of late
-    variance: np.ndarray = floats("P")
+    variance: np.ndarray = floats("P", low=0.0)
     inner: Any = part()
 
 
 @dataclass(frozen=True)
-class Within(Holding):
+class Within(Transparent):
     """Hold a model, and limit its inputs to their range so far, plus a margin.
 
         low − margin · (high − low)  ≤  x  ≤  high + margin · (high − low)
@@ -73,23 +73,11 @@ class Within(Holding):
         """Check the margin."""
         object.__setattr__(self, "margin", checks.between("margin", self.margin, 0.0, np.inf, open_low=False))
 
-    def record_dtype(self, inputs: int, outputs: int) -> np.dtype:
-        """Layout of a state."""
-        return WithinState.dtype(D=inputs, P=outputs, inner=self.model.record_dtype(inputs, outputs))
-
     def start(self, state: WithinState, X: np.ndarray, y: np.ndarray) -> None:
         """Find the range of the batch, and start the held model on it as it is."""
         for x, target in zip(X, y, strict=True):
             self._extend(state, x, target)
         self.model.start(state.inner, X, y)
-
-    def forecast(self, state: WithinState, X: np.ndarray) -> np.ndarray:
-        """Forecast of the held model at inputs within the limits."""
-        return self.model.forecast(state.inner, self._seen(state, X))
-
-    def joint(self, state: WithinState, X: np.ndarray) -> np.ndarray:
-        """Joint covariance of the held model there."""
-        return self.model.joint(state.inner, self._seen(state, X))
 
     def learn(
         self, state: WithinState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None
@@ -97,7 +85,7 @@ class Within(Holding):
         """Let the held model learn from the input within the limits, then widen them."""
         near = self._limit(state, x)
         beyond = np.isfinite(x) & (near != x)
-        known = self.model.forecast(state.inner, self._seen(state, x)[None]) if forecast is None else forecast
+        known = self.heard(state, x, forecast)
         vain = beyond.any() and self.follows_inputs(state) and not self._confirmed(state, known, near, y)
         if vain:
             state.follow = -1
@@ -149,20 +137,12 @@ class Within(Holding):
         self.model.rescale(state.inner, units)
 
     def check(self, state: WithinState) -> None:
-        """Refuse a range that is not finite, or counts that are negative."""
-        if not (np.isfinite(state.low).all() and np.isfinite(state.high).all() and np.isfinite(state.last).all()):
-            raise ValueError("low, high and last must be finite")
+        """Refuse a range whose ends are in the wrong order, and more hits than targets."""
+        super().check(state)
         if (state.low > state.high).any():
             raise ValueError("low must not be above high")
-        if (state.count < 0).any() or (state.limited < 0).any():
-            raise ValueError("count and limited must not be negative")
-        if state.follow not in (-1, 0, 1) or state.judged < 0:
-            raise ValueError(f"follow must be -1, 0 or 1, and judged not negative; got {state.follow}, {state.judged}")
-        if not -_DOUBT <= state.hits <= state.judged:
-            raise ValueError(f"hits must lie in [{-_DOUBT}, judged]; got {state.hits}")
-        if not (np.all(np.isfinite(state.mean)) and np.all((state.variance >= 0.0) & np.isfinite(state.variance))):
-            raise ValueError("mean and variance must be finite, and variance not negative")
-        self.model.check(state.inner)
+        if state.hits > state.judged:
+            raise ValueError(f"hits must be at most judged; got {state.hits} and {state.judged}")
 
     def _seen(self, state: WithinState, X: np.ndarray) -> np.ndarray:
         """Inputs (D, or N×D) as the held model sees them."""
