@@ -80,10 +80,6 @@ class Contract(abc.ABC):
         """The fields of a state as attributes."""
 
     @abc.abstractmethod
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast at one point; begins with mean, variance and noise, P each."""
-
-    @abc.abstractmethod
     def start(self, state: Any, X: np.ndarray, y: np.ndarray) -> None:
         """Fill a state, all zeros so far, from a warm-up batch X (N×D), y (N×P); N = 0 is a cold start."""
 
@@ -100,11 +96,15 @@ class Contract(abc.ABC):
         `forecast` is what `forecast` says of this state at x, 1 record, where it is known already.
         """
 
-    @abc.abstractmethod
-    def law(self, made: np.ndarray) -> Prediction:
-        """The distributions that N forecasts describe, arrays N×P."""
-
     # ---- what a model may provide ------------------------------------------------------------------------------------
+
+    def forecast_dtype(self, outputs: int) -> np.dtype:
+        """Layout of a forecast at one point; begins with mean, variance and noise, P each."""
+        return forecasts.layout(outputs)
+
+    def law(self, made: np.ndarray) -> Prediction:
+        """The distributions that N forecasts describe, arrays N×P: normal ones, unless a model says otherwise."""
+        return forecasts.normal_law(made)
 
     normal: ClassVar[bool] = True  # whether its law is a normal distribution, as a bank asks of its members
 

@@ -22,7 +22,6 @@ from driftgp.gp.state import AGPState, put
 from driftgp.gp.window import Leaving, Windowed, WindowState, observed
 from driftgp.kernels import SE, Kernel
 from driftgp.models.model import Units
-from driftgp.predictions import Prediction
 
 _LARGEST = 1e300  # largest statistic from outside, so that sums stay finite
 
@@ -122,14 +121,6 @@ class AGP(Windowed):
     def view_on(self, record: np.ndarray, window: WindowState) -> AGPState:
         """The fields of a state."""
         return AGPState(record, window=window)
-
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast."""
-        return forecasts.layout(outputs)
-
-    def law(self, made: np.ndarray) -> Prediction:
-        """A normal distribution."""
-        return forecasts.normal_law(made)
 
     def derived(self) -> tuple[str, ...]:
         """All that follows from samples, points and hyperparameters; without a window the statistics are needed."""

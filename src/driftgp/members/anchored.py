@@ -18,9 +18,8 @@ from driftgp.contract.summary import memory, shares
 from driftgp.gp.window import observed
 from driftgp.members import descent, evidence
 from driftgp.members.descent import DescentState
-from driftgp.members.heads import LARGEST, WAITING, Heads, HeadsState, check_size, packed, packed_size, unpacked
+from driftgp.members.heads import LARGEST, WAITING, Heads, HeadsState, packed, packed_size, unpacked
 from driftgp.models.model import Model, Units
-from driftgp.predictions import Prediction
 
 # Stages of the work beside the recursion.
 NOTHING, FACTOR, SUMS, SOLVE, SLOPE, FINISH, PLACE, REPLAY, HEADS = range(9)
@@ -42,26 +41,26 @@ _SINCE = 50  # rows since an abrupt change, when it is noticed
 class AnchoredState(View):
     """Rows kept, features and regressions in use, and the work on those to come."""
 
-    X: np.ndarray = floats("R", "D")  # row i of the stream is in slot i mod R
-    y: np.ndarray = floats("R", "P")
+    X: np.ndarray = floats("R", "D", low=-LARGEST, high=LARGEST)  # row i of the stream is in slot i mod R
+    y: np.ndarray = floats("R", "P", low=-LARGEST, high=LARGEST)
     rows: int = whole()  # so far
     fresh: int = whole()  # rows since the last abrupt change
     due: int = whole()  # row at which the next fit begins
     refresh: int = whole()  # and the next replay without a fit
     theta: np.ndarray = floats("K")
-    Z: np.ndarray = floats("D", "M")  # a column for each point
-    N: np.ndarray = floats("triangle")  # L⁻¹, row after row up to the diagonal
-    points: int = whole()
+    Z: np.ndarray = floats("D", "M", low=-LARGEST, high=LARGEST)  # a column for each point
+    N: np.ndarray = floats("triangle", low=-LARGEST, high=LARGEST)  # L⁻¹, row after row up to the diagonal
+    points: int = whole(high="M")
     heads: HeadsState = part(HeadsState)
     squares: np.ndarray = floats(2)  # recent squared error of the first head, and of the last
-    stage: int = whole()
+    stage: int = whole(high=HEADS)
     at: int = whole()  # next row of the fit, row of the stream, or head
     first: int = whole()  # rows of the stream from which those of the fit are taken: the first of them,
     span: int = whole()  # and how many
     fit: DescentState = part(DescentState)
-    next_Z: np.ndarray = floats("D", "M")
-    next_N: np.ndarray = floats("triangle")
-    next_points: int = whole()
+    next_Z: np.ndarray = floats("D", "M", low=-LARGEST, high=LARGEST)
+    next_N: np.ndarray = floats("triangle", low=-LARGEST, high=LARGEST)
+    next_points: int = whole(high="M")
     sums: np.ndarray = floats("S", "packed")  # of the fit: ΦᵀΦ, and C of `Reach`; of the replay: one for each head
     moments: np.ndarray = floats("H", "F", "P")  # of the fit: Φᵀy, and then c of `Reach`
     totals: np.ndarray = floats("totals")  # yᵀy, what the points leave out, value, by log q, and the slopes
@@ -141,30 +140,16 @@ class Anchored(Model):
         """Layout of a forecast: that of the longest memory, and the others'."""
         return forecasts.layout(outputs, *forecasts.more_voices(self.voices, outputs))
 
-    def law(self, made: np.ndarray) -> Prediction:
-        """The normal distribution of the longest memory."""
-        return forecasts.normal_law(made)
-
     def check(self, state: AnchoredState) -> None:
         """Refuse counts out of range, and numbers that are not finite."""
-        if not (state.rows >= 0 and 0 <= state.fresh <= state.rows and min(state.due, state.refresh) >= 0):
-            raise ValueError("rows, fresh, due and refresh must be counts, and fresh at most rows")
-        if not (0 <= state.points <= self.points and 0 <= state.next_points <= self.points):
-            raise ValueError(f"points must lie in [0, {self.points}]; got {state.points} and {state.next_points}")
+        state.check()
+        if state.fresh > state.rows:
+            raise ValueError(f"fresh must be at most rows; got {state.fresh} and {state.rows}")
         self._check_work(state)
-        for name in ("X", "y", "Z", "N", "next_Z", "next_N"):
-            check_size(name, getattr(state, name))
-        for name in ("theta", "squares", "sums", "moments", "totals"):
-            if not np.isfinite(getattr(state, name)).all():
-                raise ValueError(f"{name} must be finite")
         evidence.check(state.theta)
-        self.heads.check(state.heads)
-        descent.check(state.fit)
 
     def _check_work(self, state: AnchoredState) -> None:
         """Refuse work on rows or heads that do not exist."""
-        if not (NOTHING <= state.stage <= HEADS and min(state.at, state.span, state.first) >= 0):
-            raise ValueError("stage, at, first and span must be counts, and stage at most 8")
         if FACTOR <= state.stage <= FINISH:
             kept = max(state.rows - self.ring, 0) <= state.first <= state.rows - state.span
             if not (kept and 0 < state.span and state.next_points <= state.span and state.at <= self._sampled(state)):

@@ -109,14 +109,3 @@ def _direction(state: DescentState) -> np.ndarray:
     if not state.gradient @ d < 0.0:  # rounding: no way down
         d = -state.gradient / max(1.0, float(np.sqrt(state.gradient @ state.gradient)))
     return d
-
-
-def check(state: DescentState) -> None:
-    """Refuse counts that no step could have left."""
-    if min(state.tries, state.accepted, state.left, state.pairs) < 0:
-        raise ValueError("counts of the descent must not be negative")
-    for name in ("theta", "gradient", "trial", "direction", "steps", "turns"):
-        if not np.isfinite(getattr(state, name)).all():
-            raise ValueError(f"{name} must be finite")
-    if not (np.isfinite(state.value) and np.isfinite(state.step)):
-        raise ValueError("value and step must be finite")

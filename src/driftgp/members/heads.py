@@ -34,15 +34,23 @@ WAITING = 8  # changes of a large C that are carried out together
 class HeadsState(View):
     """H regressions on F features."""
 
-    C: np.ndarray = floats("H", "packed")  # C₀: upper triangles, row after row
-    g: np.ndarray = floats("H", "B", "F")  # the changes of C that wait
-    gain: np.ndarray = floats("H", "B")  # γ
+    C: np.ndarray = floats("H", "packed", low=-LARGEST, high=LARGEST)  # C₀: upper triangles, row after row
+    g: np.ndarray = floats("H", "B", "F", low=-LARGEST, high=LARGEST)  # the changes of C that wait
+    gain: np.ndarray = floats("H", "B", low=0.0, high=1.0 / _LEAST_RATE)  # γ
     keep: np.ndarray = floats("H")  # κ
     waiting: int = whole()  # how many there are
-    trace: np.ndarray = floats("H")  # of C
-    w: np.ndarray = floats("H", "F", "P")
-    noise: np.ndarray = floats("H", "P")  # σ²
-    errors: float = number()  # how many errors σ² stands for
+    trace: np.ndarray = floats("H", low=-LARGEST, high=LARGEST)  # of C
+    w: np.ndarray = floats("H", "F", "P", low=-LARGEST, high=LARGEST)
+    noise: np.ndarray = floats("H", "P", low=0.0, high=LARGEST**2)  # σ²
+    errors: float = number(low=1.0, high=_NOISE_MEMORY)  # how many errors σ² stands for
+
+    def check(self, path: str = "") -> None:
+        """Refuse numbers that no step could have left."""
+        super().check(path)
+        if self.waiting >= self.g.shape[1]:
+            raise ValueError(f"{path}waiting must lie in [0, {self.g.shape[1]}); got {self.waiting}")
+        if not np.all((self.keep >= _LEAST_RATE**self.waiting) & (self.keep <= 1.0)):
+            raise ValueError(f"{path}keep must lie in [0.5, 1] for each change that waits; got {self.keep}")
 
 
 def packed_size(features: int) -> int:
@@ -180,23 +188,3 @@ class Heads:
             self.put(state, h, C)
             state.w[h] = w
         state.noise /= units.y_scale**2
-
-    def check(self, state: HeadsState) -> None:
-        """Refuse numbers that no step could have left."""
-        for name in ("C", "g", "w", "trace"):
-            check_size(name, getattr(state, name))
-        if not 0 <= state.waiting < state.g.shape[1]:
-            raise ValueError(f"waiting must lie in [0, {state.g.shape[1]})")
-        if not (np.all((state.noise >= 0.0) & (state.noise <= LARGEST**2)) and 1.0 <= state.errors <= _NOISE_MEMORY):
-            raise ValueError(f"noise must lie in [0, {LARGEST**2:g}], and errors must lie in [1, 100]")
-        if not (
-            np.all((state.gain >= 0.0) & (state.gain <= 1.0 / _LEAST_RATE))
-            and np.all((state.keep >= _LEAST_RATE**state.waiting) & (state.keep <= 1.0))
-        ):
-            raise ValueError("gain must lie in [0, 2], and keep must lie in [0.5, 1] for each change that waits")
-
-
-def check_size(name: str, values: np.ndarray) -> None:
-    """Refuse NaN, and numbers so large that results computed from them would not be finite."""
-    if not np.all(np.abs(values) <= LARGEST):
-        raise ValueError(f"{name} must be finite, and at most {LARGEST:g} in size")

@@ -10,16 +10,15 @@ from driftgp.contract import forecasts
 from driftgp.contract.records import View, floats, part, whole
 from driftgp.contract.summary import memory, shares
 from driftgp.gp.window import observed
-from driftgp.members.heads import Heads, HeadsState, check_size, packed_size
+from driftgp.members.heads import LARGEST, Heads, HeadsState, packed_size
 from driftgp.models.model import Model, Units
-from driftgp.predictions import Prediction
 
 
 class LaggedState(View):
     """The last known targets, and the regressions."""
 
-    last: np.ndarray = floats("lags", "P")  # the latest first; zeros before there are any
-    known: int = whole()  # of them
+    last: np.ndarray = floats("lags", "P", low=-LARGEST, high=LARGEST)  # the latest first; zeros before there are any
+    known: int = whole(high="lags")  # of them
     rows: int = whole()  # learned so far
     heads: HeadsState = part(HeadsState)
 
@@ -80,16 +79,9 @@ class Lagged(Model):
         known = ("last", np.float64, (self.lags, outputs))
         return forecasts.layout(outputs, *forecasts.more_voices(self.voices, outputs), known)
 
-    def law(self, made: np.ndarray) -> Prediction:
-        """The normal distribution of the first voice."""
-        return forecasts.normal_law(made)
-
     def check(self, state: LaggedState) -> None:
-        """Refuse counts out of range, and numbers that are not finite."""
-        if not (0 <= state.known <= self.lags and state.rows >= 0):
-            raise ValueError(f"known must lie in [0, {self.lags}], and rows must not be negative")
-        check_size("last", state.last)
-        self.heads.check(state.heads)
+        """Refuse fields out of range."""
+        state.check()
 
     def facts(self, state: LaggedState) -> dict[str, Any]:
         """Its memories, and how much the forecast changes with each input: the mean |w| of the regressions."""

@@ -22,7 +22,6 @@ from driftgp.base import checks
 from driftgp.contract import forecasts
 from driftgp.contract.records import View, floats, number, whole
 from driftgp.models.model import Model, Units
-from driftgp.predictions import Prediction
 
 # Targets that never change leave no error: a variance has to stay above zero.
 _LEAST = float(np.finfo(float).tiny) ** 0.5
@@ -71,14 +70,6 @@ class Naive(Model):
     def view(self, record: np.ndarray) -> NaiveState:
         """The fields of a state."""
         return NaiveState(record)
-
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast."""
-        return forecasts.layout(outputs)
-
-    def law(self, made: np.ndarray) -> Prediction:
-        """A normal distribution."""
-        return forecasts.normal_law(made)
 
     def check(self, state: NaiveState) -> None:
         """Refuse fields out of range, and a count that does not fit the cursor."""

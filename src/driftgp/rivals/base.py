@@ -15,9 +15,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from driftgp.contract import forecasts
 from driftgp.models.model import Model, Units
-from driftgp.predictions import Prediction
 from driftgp.rivals import programs, settings
 from driftgp.rivals.jax_kernels import register
 from driftgp.rivals.scan import ScanEngine
@@ -84,14 +82,6 @@ class Rival(Model, eqx.Module):
     def view(self, record: np.ndarray) -> "RivalView":
         """The fields of a state as attributes, and those of the pytree."""
         return RivalView(self, record)
-
-    def forecast_dtype(self, outputs: int) -> np.dtype:
-        """Layout of a forecast: mean, variance, noise."""
-        return forecasts.layout(outputs)
-
-    def law(self, made: np.ndarray) -> Prediction:
-        """Normal distributions."""
-        return forecasts.normal_law(made)
 
     def accept(self, inputs: int, outputs: int, rows: int) -> None:  # noqa: ARG002
         """Refuse what the settings do not fit: they are tried on a pretended batch."""

@@ -33,8 +33,7 @@ class AGP final : public Node {
         at.repaired = wholes("repaired");
     }
 
-    // ---- the contract, with a window of its own
-    // ----------------------------------------------------------------------
+    // ---- the contract, with a window of its own ---------------------------------------------------------------------
 
     void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const override {
         start_on(state, state + at.window, X, y, rows, memory);
@@ -56,8 +55,7 @@ class AGP final : public Node {
     bool rescales() const override { return T > 0; }
     void complete(double *state, Memory &memory) const override { complete_on(state, state + at.window, memory); }
 
-    // ---- the same, with a window that lies anywhere
-    // ------------------------------------------------------------------
+    // ---- the same, with a window that lies anywhere -----------------------------------------------------------------
 
     // Fills the window too.
     void start_on(double *state, double *window, const double *X, const double *y, int64_t rows, Memory &memory) const {
@@ -107,8 +105,7 @@ class AGP final : public Node {
             throw std::invalid_argument(
                 "window must be a number for AGP to change its units: the statistics alone cannot");
         View view = look(state, window);
-        for (int64_t i = 0; i < *view.points * D; i++)
-            view.U[i] = in_other_units(view.U[i], units.x_centre[i % D], units.x_scale[i % D]);
+        for (int64_t i = 0; i < *view.points; i++) units.inputs(view.U + i * D, D);
         if (window_too) rescale_window(window, T, D, P, units, [&](int t) { return weighs(state, t); });
         complete_on(state, window, memory);
     }

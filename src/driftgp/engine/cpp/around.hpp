@@ -12,9 +12,8 @@ class Around : public Transparent {
     double reach = FARTHEST_OUT;
     size_t offset = floats("offset", 1, REACH), slope = floats("slope", 1, REACH);
 
-    static double within(double value, double limit = FARTHEST_OUT) { return std::min(std::max(value, -limit), limit); }
     double base(const double *state, const double *x) const {
-        return within(state[offset] + state[slope] * x[column], reach);
+        return limited(state[offset] + state[slope] * x[column], reach);
     }
     // Moves the mean of every voice.
     void move(double *made, double step) const {
@@ -23,8 +22,8 @@ class Around : public Transparent {
     // b = o + s x with x = u + a x' and b = c + k b' is b' = (o + s u − c)/k + (s a/k) x'.
     void change(double *state, const Units &units) const {
         double s = state[slope] == 0.0 ? 1.0 : state[slope], k = units.y_scale[0];
-        state[offset] = within((state[offset] + s * units.x_centre[column] - units.y_centre[0]) / k);
-        state[slope] = within(s * units.x_scale[column] / k);
+        state[offset] = limited((state[offset] + s * units.x_centre[column] - units.y_centre[0]) / k, FARTHEST_OUT);
+        state[slope] = limited(s * units.x_scale[column] / k, FARTHEST_OUT);
     }
     // Units of y − b: the centre of both is the same.
     Units of_the_rest(const Units &units) const {

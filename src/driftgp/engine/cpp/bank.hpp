@@ -49,7 +49,7 @@ class Bank : public Node {
     LimitedMixture law(const double *made, int p) const {
         return LimitedMixture(mixture(made, p), std::sqrt(made[P + p]));
     }
-    static double limited(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
+    static double bounded(double value) { return limited(value, LARGEST); }
     void share_window(Member &member) {
         AGP *agp = dynamic_cast<AGP *>(member.node.get());
         if (!agp || agp->T == 0) return;
@@ -63,11 +63,11 @@ class Bank : public Node {
     // Share of a voice's last error that its twin expects to come again, and by how much the twin is better.
     double rho(const double *state, size_t at) const {
         double scale = state[squares + at] + CAUTION * state[alone + at];
-        return std::min(std::max(state[products + at] / (scale > 0.0 ? scale : 1.0), 0.0), 1.0);
+        return clip(state[products + at] / (scale > 0.0 ? scale : 1.0), 0.0, 1.0);
     }
     double ratio(const double *state, size_t at) const {
         if (!(state[alone + at] > 0.0)) return 1.0;
-        return std::min(std::max(state[twin + at] / state[alone + at], 1e-3), 1.0);
+        return clip(state[twin + at] / state[alone + at], 1e-3, 1.0);
     }
     void ask_members(const double *state, const double *x, double *made, Memory &memory) const {
         for (size_t k = 0; k < count(); k++)
@@ -158,7 +158,7 @@ class Bank : public Node {
     // How far the mixture of output p is moved by what its stacking regression says.
     double limited_shift(const double *state, int p, double stacked) const {
         double limit = FARTHEST * std::sqrt(state[error + p]);
-        return std::min(std::max(HALFWAY * stacked, -limit), limit);
+        return limited(HALFWAY * stacked, limit);
     }
     // Recursive ridge regression of y − m̄ on m_k − m̄, for each output by itself.
     void restack(double *state, const double *x, const double *y, const double *made, Memory &memory) const {
@@ -170,14 +170,14 @@ class Bank : public Node {
             if (!counts(x, y, p)) continue;
             double middle = 0.0;
             for (int v = 0; v < V; v++) middle += made[told_weights + v] * made[told_voices[v] + p];
-            for (int v = 0; v < V; v++) d[v] = limited(made[told_voices[v] + p] - middle);
-            double e = limited(y[p] - middle), &square = state[error + p];
+            for (int v = 0; v < V; v++) d[v] = bounded(made[told_voices[v] + p] - middle);
+            double e = bounded(y[p] - middle), &square = state[error + p];
             double moved = 0.0;
             for (int v = 0; v < V; v++)
                 if (made[told_weights + v] > 0.0) moved += state[stack + size_t(p) * V + v] * d[v];
             moved = e - limited_shift(state, p, moved);
             double worse = std::log((moved * moved + NO_ERROR) / (e * e + NO_ERROR));
-            state[harm + p] += (std::min(std::max(worse, -1.0), 1.0) - state[harm + p]) / HARM_MEMORY;
+            state[harm + p] += (limited(worse, 1.0) - state[harm + p]) / HARM_MEMORY;
             square += (e * e - square) / state[errors];
             double *sums = state + A + size_t(p) * V * V, *target = state + b + size_t(p) * V, ridge = RIDGE * square;
             for (int i = 0; i < V; i++) {
@@ -191,16 +191,8 @@ class Bank : public Node {
             }
             if (!factorise(V, S, ld)) continue;  // numbers too far apart: the coefficients stay
             double *a = state + stack + size_t(p) * V;
-            for (int i = 0; i < V; i++) {  // RᵀR a = b
-                double rest = target[i];
-                for (int j = 0; j < i; j++) rest -= S[size_t(j) * ld + i] * a[j];
-                a[i] = rest / S[size_t(i) * ld + i];
-            }
-            for (int i = V - 1; i >= 0; i--) {
-                double rest = a[i];
-                for (int j = i + 1; j < V; j++) rest -= S[size_t(i) * ld + j] * a[j];
-                a[i] = rest / S[size_t(i) * ld + i];
-            }
+            std::copy_n(target, V, a);
+            solve(V, S, ld, a);
         }
     }
     // Learns how much of the error that each twin knew came again.
@@ -210,8 +202,8 @@ class Bank : public Node {
             for (int p = 0; p < P; p++) {
                 if (!counts(x, y, p)) continue;
                 size_t at = c * P + p;
-                double wrong = limited(y[p] - made[told_voices[corrected[c]] + p]), before = made[told_last + at];
-                double rest = limited(y[p] - made[told_twins + c * 3 * P + p]);
+                double wrong = bounded(y[p] - made[told_voices[corrected[c]] + p]), before = made[told_last + at];
+                double rest = bounded(y[p] - made[told_twins + c * 3 * P + p]);
                 state[products + at] = rate * state[products + at] + before * wrong;
                 state[squares + at] = rate * state[squares + at] + before * before;
                 state[alone + at] += (wrong * wrong - state[alone + at]) / state[errors];
@@ -312,7 +304,7 @@ class Bank : public Node {
                 variance += w[v] * (said[P] + apart * apart), noise += w[v] * said[2 * P];
                 if (w[v] > 0.0) stacked += state[stack + p * V + v] * apart;
             }
-            double trust = std::min(std::max((HARMFUL - state[harm + p]) / (HARMFUL - HARMLESS), 0.0), 1.0);
+            double trust = clip((HARMFUL - state[harm + p]) / (HARMFUL - HARMLESS), 0.0, 1.0);
             double shift = trust * limited_shift(state, p, stacked);
             // no voice that votes is moved beyond the limits, so the median stays within them too
             Span::Limits limits = span->limits(state, p);

@@ -19,7 +19,6 @@ static inline double log_between(double alpha, double beta) {
     double first = normal_log_cdf(upper ? -beta : alpha), last = normal_log_cdf(upper ? -alpha : beta);
     return first < last ? last + std::log(-std::expm1(first - last)) : -INFINITE;
 }
-static inline double clip(double value, double low, double high) { return std::min(std::max(value, low), high); }
 
 // t = √(y − base + c) − √c, below the base the line with its slope there; where c is 0, t = y (rooted.py).
 struct Root {
@@ -298,16 +297,16 @@ class Bounded : public Holding {
             double centre = units.y_centre[p], scale = units.y_scale[p];
             bool rooted = state[offset + p] > 0.0;
             y_centre[p] = rooted ? 0.0 : centre, y_scale[p] = rooted ? std::sqrt(scale) : scale;
-            if (std::isfinite(lows[p])) state[low + p] = in_other_units(state[low + p], centre, scale);
-            if (std::isfinite(highs[p])) state[high + p] = in_other_units(state[high + p], centre, scale);
-            if (whole(state, learned + p) > 0) state[level + p] = in_other_units(state[level + p], centre, scale);
+            if (std::isfinite(lows[p])) units.target(state[low + p], p);
+            if (std::isfinite(highs[p])) units.target(state[high + p], p);
+            if (whole(state, learned + p) > 0) units.target(state[level + p], p);
             for (size_t sizes : {slack, offset, size, deficit}) state[sizes + p] /= scale;
         }
         for (int d = 0; d < D; d++) {
             double centre = units.x_centre[d], scale = units.x_scale[d];
             bool lagged = state[lag_offset + d] > 0.0;
             x_centre[d] = lagged ? 0.0 : centre, x_scale[d] = lagged ? std::sqrt(scale) : scale;
-            if (lagged) state[lag_base + d] = in_other_units(state[lag_base + d], centre, scale);
+            if (lagged) units.input(state[lag_base + d], d);
             state[lag_offset + d] /= scale;
         }
         Holding::rescale(state, Units{x_centre, x_scale, y_centre, y_scale}, memory);

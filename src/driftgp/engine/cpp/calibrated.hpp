@@ -191,10 +191,7 @@ class Calibrated : public Holding {
     void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                Memory &memory) const override {
         Lease lease(memory);
-        if (!known) {
-            double *issued = memory.take(forecast_inner + told);
-            forecast(state, x, issued, memory), known = issued;
-        }
+        known = issued(state, x, known, memory);
         const double *said = known + forecast_inner;
         const double *log_g = row_scale ? known + told_log_g : nullptr;
         double *scores = memory.take(P), keep = std::pow(memory_rate, elapsed);

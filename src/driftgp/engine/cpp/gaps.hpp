@@ -29,9 +29,6 @@ class Gaps : public Moved {
     size_t effect = floats("effect", DP, FINITE), ratio = floats("ratio", P, NOT_NEGATIVE);
     size_t trust = floats("trust", 1, {POSITIVE.low, 1.0});
 
-    static double limited(double value, double limit) {
-        return value > limit ? limit : value < -limit ? -limit : value;
-    }
     static double limit(double n, double v) { return n > FIRST && v > 0.0 ? 2.0 * FARTHEST * std::sqrt(v) : LARGEST; }
     // Standard deviation of an input, 1 of one that has not varied.
     double unit(const double *state, int d) const {
@@ -68,18 +65,6 @@ class Gaps : public Moved {
 
     // ---- regressions of inputs and targets
 
-    // a with RᵀR a = b, in the place of b.
-    void solve(const double *R, int ld, double *b) const {
-        for (int i = 0; i < D; i++) {
-            b[i] /= R[size_t(i) * ld + i];
-            for (int j = i + 1; j < D; j++) b[j] -= b[i] * R[size_t(i) * ld + j];
-        }
-        for (int i = D - 1; i >= 0; i--) {
-            double rest = b[i];
-            for (int j = i + 1; j < D; j++) rest -= R[size_t(i) * ld + j] * b[j];
-            b[i] = rest / R[size_t(i) * ld + i];
-        }
-    }
     // The factor of the covariances of u, scaled to unit variances. u has inputs of this row, or of the one before
     // where `missing` says so. nullptr if the factorisation fails.
     const double *factor(const double *state, const double *units, const bool *missing, double more, int ld,
@@ -105,7 +90,7 @@ class Gaps : public Moved {
         return units;
     }
     bool *flags(const double *x, Memory &memory) const {
-        bool *missing = reinterpret_cast<bool *>(memory.take(D / sizeof(double) + 1));
+        bool *missing = memory.flags(D);
         for (int d = 0; d < D; d++) missing[d] = x && std::isnan(x[d]);
         return missing;
     }
@@ -158,7 +143,7 @@ class Gaps : public Moved {
                 double c = missing[d] ? state[T + m * K + d] : covariance(state, m, d);
                 b[d] = w[d] = c / (units[m] * units[d]);
             }
-            solve(R, ld, w);
+            solve(D, R, ld, w);
             for (int d = 0; d < D; d++) {
                 expected += w[d] * z[d], inherited[d] = w[d] * doubts[d];
                 if (missing[d]) off[room() + place(m, d)] = inherited[d] * std::sqrt(v * state[variance + d]);
@@ -180,7 +165,7 @@ class Gaps : public Moved {
         const double *units = all_units(state, memory);
         for (int d = 0; d < D; d++) g[d] = state[slope + size_t(d) * P + p] / units[d];
         const double *R = factor(state, units, flags(nullptr, memory), SLOPE_RIDGE, ld, memory);
-        if (R) solve(R, ld, g);
+        if (R) solve(D, R, ld, g);
         for (int d = 0; d < D; d++) g[d] /= units[d];
     }
     // h of inputs that are missing: by the slopes where few errors have told yet, in units of the held model's own
@@ -416,11 +401,7 @@ class Gaps : public Moved {
         const double *off = fill(state, x, complete_x, memory);
         const double *given = complete_x;
         if (any_finite(y, P)) {
-            if (!known) {
-                double *made = memory.take(forecast_inner + told);
-                forecast(state, x, made, memory);
-                known = made;
-            }
+            known = issued(state, x, known, memory);
             if (!believed(state, judge(state, x, off, y, known, memory))) given = x;
         }
         if (off) join(state);
@@ -450,8 +431,7 @@ class Gaps : public Moved {
             for (size_t j = 0; j < K; j++) past[j] /= scale[i] * scale[j];
         }
         for (int p = 0; p < P; p++) {
-            if (state[targets] > 0.0)
-                state[y_mean + p] = in_other_units(state[y_mean + p], units.y_centre[p], units.y_scale[p]);
+            if (state[targets] > 0.0) units.target(state[y_mean + p], p);
             state[y_variance + p] /= units.y_scale[p] * units.y_scale[p];
         }
         held->rescale(state + inner, Units{centre, scale, units.y_centre, units.y_scale}, memory);

@@ -30,7 +30,7 @@ class Guarded : public Holding {
     size_t told_stretch = told_floats("stretch", P), told_scale = told_floats("scale", P);
     size_t told_shift = told_floats("shift", P);
 
-    static double bounded(double value) { return std::min(std::max(value, -LARGEST), LARGEST); }
+    static double bounded(double value) { return limited(value, LARGEST); }
 
     // On which side the target of output p lies beyond the limit: −1, 1, or 0 for neither.
     int side(const double *state, int p, double y, const double *known) const {
@@ -186,7 +186,7 @@ class Guarded : public Holding {
             whole(state, guarded + p) += lone;
             if (std::isfinite(y[p])) whole(state, beyond + p) = int64_t(sides[p]);
             double limit = (lone ? reach : FARTHEST) * std;
-            seen_y[p] = sides[p] == 0.0 ? y[p] : std::min(std::max(y[p], mean - limit), mean + limit);
+            seen_y[p] = sides[p] == 0.0 ? y[p] : clip(y[p], mean - limit, mean + limit);
             if (wild && (calm || is_back(state, p, y[p] - mean))) seen_y[p] = NAN;
             any |= wild;
         }
@@ -221,7 +221,7 @@ class Guarded : public Holding {
             now[p] = std::fabs(bounded(bounded(target[p]) - mean[p]));
             large |= now[p] > LARGE * size && whole(state, seen) > FIRST && !switch_seen;
             double sign = now[p] > size ? 1.0 : now[p] < size ? -1.0 : 0.0;
-            size = size > 0.0 ? std::min(std::max(size * std::exp(pace * sign), SMALLEST), LARGEST) : now[p];
+            size = size > 0.0 ? clip(size * std::exp(pace * sign), SMALLEST, LARGEST) : now[p];
         }
         for (int d = 0; d < D; d++)  // a gap explains the error of its row, unless it lasts
             if (std::isnan(sample[d]) && whole(state, absent + d) < ABSENT) return;
@@ -321,23 +321,16 @@ class Guarded : public Holding {
     void rescale(double *state, const Units &units, Memory &memory) const override {
         for (int i = 0; i < SUSPECT; i++) {
             bool here = i < std::max(int64_t(whole(state, suspect)), int64_t(whole(state, first)));
-            for (int d = 0; d < D; d++) {
-                double &x = state[X + size_t(i) * D + d];
-                x = here ? in_other_units(x, units.x_centre[d], units.x_scale[d]) : 0.0;
-            }
+            units.inputs(state + X + size_t(i) * D, D, here), units.targets(state + y + size_t(i) * P, P, here);
             for (int p = 0; p < P; p++) {
-                double &target = state[y + size_t(i) * P + p], &e = state[error + size_t(i) * P + p];
-                target = here ? in_other_units(target, units.y_centre[p], units.y_scale[p]) : 0.0;
+                double &e = state[error + size_t(i) * P + p];
                 e = here ? e / units.y_scale[p] : 0.0;
             }
         }
         for (int p = 0; p < P; p++)
             state[usual + p] /= units.y_scale[p], state[error_beyond + p] /= units.y_scale[p],
                 state[step + p] /= units.y_scale[p];
-        for (int d = 0; d < D; d++) {
-            double &x = state[last_x + d];
-            x = whole(state, run + d) > 0 ? in_other_units(x, units.x_centre[d], units.x_scale[d]) : 0.0;
-        }
+        for (int d = 0; d < D; d++) units.input(state[last_x + d], d, whole(state, run + d) > 0);
         span.rescale(state, units);
         Holding::rescale(state, units, memory);
     }

@@ -28,16 +28,11 @@ static inline void count_value(double forgetting, double scale, double z, double
     n = forgetting * n + 1.0;
     double gain = 1.0 / n, step = z - m;
     // the variance gains (1 − gain) · gain · step², which is to stay below (2² − 1) · scale²
-    if (n > FIRST) {
-        double limit = std::sqrt(3.0 * n) * scale;
-        step = step < -limit ? -limit : step > limit ? limit : step;
-    }
+    if (n > FIRST) step = limited(step, std::sqrt(3.0 * n) * scale);
     m += gain * step, v = (1.0 - gain) * (v + gain * step * step);
 }
 constexpr double LARGEST_VALUE = 1e40;  // as in contract.py
-static inline double bounded_value(double z) {  // NaN stays
-    return z > LARGEST_VALUE ? LARGEST_VALUE : z < -LARGEST_VALUE ? -LARGEST_VALUE : z;
-}
+static inline double bounded_value(double z) { return limited(z, LARGEST_VALUE); }
 
 // What it does not say itself, the held node says.
 class Holding : public Node {
@@ -57,6 +52,13 @@ class Holding : public Node {
         if (known) return known + forecast_inner;
         double *made = memory.take(told);
         held->forecast(state + inner, x, made, memory);
+        return made;
+    }
+    // A forecast of the wrapper's own: the known one, or else a new one in memory.
+    const double *issued(const double *state, const double *x, const double *known, Memory &memory) const {
+        if (known) return known;
+        double *made = memory.take(forecast_inner + told);
+        forecast(state, x, made, memory);
         return made;
     }
     // Whether outputs of this sample may be judged: not where an input is missing that nobody fills in.

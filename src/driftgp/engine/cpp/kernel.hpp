@@ -58,30 +58,13 @@ class Formula {
             if (part.kind == driftgp::SUM) return collect(part.children[0], terms), collect(part.children[1], terms);
             term.first = add_sum(part.children[0]), term.second = add_sum(part.children[1]);
         } else {
-            bool any;
-            switch (part.kind) {
-                case driftgp::SE:
-                case driftgp::MATERN12:
-                case driftgp::MATERN32:
-                case driftgp::MATERN52:
-                case driftgp::RATIONAL_QUADRATIC:
-                    term.lengths = parameter(settings, "lengthscale", &term.each);
-                    term.variance = parameter(settings, "variance", nullptr);
-                    if (part.kind == driftgp::RATIONAL_QUADRATIC)
-                        term.mixture = parameter(settings, "mixture", nullptr);
-                    break;
-                case driftgp::PERIODIC:
-                    term.periods = parameter(settings, "period", &term.each_period);
-                    term.lengths = parameter(settings, "lengthscale", &term.each);
-                    term.variance = parameter(settings, "variance", nullptr);
-                    break;
-                case driftgp::LINEAR:
-                    term.variance = parameter(settings, "variance", &any);
-                    term.each = any, level = false;
-                    break;
-                case driftgp::CONSTANT: term.variance = parameter(settings, "variance", nullptr); break;
-                default: throw driftgp::Unknown("there is no kernel of kind " + std::to_string(part.kind));
-            }
+            if (part.kind < driftgp::SE || part.kind > driftgp::CONSTANT)
+                throw driftgp::Unknown("there is no kernel of kind " + std::to_string(part.kind));
+            if (part.kind == driftgp::PERIODIC) term.periods = parameter(settings, "period", &term.each_period);
+            if (part.kind <= driftgp::PERIODIC) term.lengths = parameter(settings, "lengthscale", &term.each);
+            bool linear = part.kind == driftgp::LINEAR;
+            term.variance = parameter(settings, "variance", linear ? &term.each : nullptr), level &= !linear;
+            if (part.kind == driftgp::RATIONAL_QUADRATIC) term.mixture = parameter(settings, "mixture", nullptr);
             settings.end(0);
         }
         term.place = places++;

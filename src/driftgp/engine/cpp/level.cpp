@@ -5,10 +5,20 @@
 #include <chrono>
 #include <cstring>
 
-#include "agp.hpp"
+#include "anchored.hpp"
+#include "around.hpp"
+#include "bank.hpp"
+#include "bounded.hpp"
+#include "calibrated.hpp"
+#include "credible.hpp"
 #include "forecast.hpp"
-// headers of further nodes belong here
-#include "wrappers.hpp"
+#include "gaps.hpp"
+#include "guarded.hpp"
+#include "lagged.hpp"
+#include "members.hpp"
+#include "standardize.hpp"
+#include "watched.hpp"
+#include "within.hpp"
 
 namespace DRIFTGP_LEVEL {
 
@@ -17,7 +27,6 @@ namespace DRIFTGP_LEVEL {
 std::unique_ptr<Node> make_node(const driftgp::Part &part, int D, int P) {
     switch (part.kind) {
         case driftgp::ADAPTIVE_GP: return std::make_unique<AGP>(part, D, P);
-        // kinds of further nodes belong here
         case driftgp::STANDARDIZE: return std::make_unique<Standardize>(part, D, P);
         case driftgp::WITHIN: return std::make_unique<Within>(part, D, P);
         case driftgp::GAPS: return std::make_unique<Gaps>(part, D, P);

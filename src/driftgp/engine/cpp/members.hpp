@@ -24,10 +24,9 @@ class LastValues : public Node {
         return sum / double(std::max<int64_t>(whole(state, count), 1));
     }
 
-    static double within(double value, double limit) { return std::min(std::max(value, -limit), limit); }
     // Square of an error; once there are some, one error makes the variance at most a hundred times as large.
     static double square(double error, double variance, double errors) {
-        error = within(error, LARGEST);
+        error = limited(error, LARGEST);
         return errors <= FIRST ? error * error : std::min(error * error, 99.0 * errors * std::max(variance, least()));
     }
     static double least() { return std::sqrt(std::numeric_limits<double>::min()); }
@@ -77,7 +76,7 @@ class LastValues : public Node {
             double error = y[p] - (known ? known[p] : expected(state, x, p)), &v = state[variance + p];
             v += (square(error, v, weight) - v) / weight;
         }
-        for (int p = 0; p < P; p++) state[values + size_t(next) * P + p] = within(y[p], FARTHEST);
+        for (int p = 0; p < P; p++) state[values + size_t(next) * P + p] = limited(y[p], FARTHEST);
         next = next + 1 == k ? 0 : next + 1;
         there = std::min<int64_t>(there + 1, k);
     }
@@ -86,10 +85,7 @@ class LastValues : public Node {
         if (!rescales()) throw std::invalid_argument("Persistence by column cannot change its units");
         int64_t there = whole(state, count);
         for (int p = 0; p < P; p++) {
-            for (int64_t i = 0; i < there; i++) {
-                double &value = state[values + size_t(i) * P + p];
-                value = in_other_units(value, units.y_centre[p], units.y_scale[p]);
-            }
+            for (int64_t i = 0; i < there; i++) units.target(state[values + size_t(i) * P + p], p);
             state[variance + p] /= units.y_scale[p] * units.y_scale[p];
         }
     }

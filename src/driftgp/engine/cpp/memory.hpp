@@ -63,6 +63,7 @@ class Memory {
         return p;
     }
     int *wholes(size_t n) { return reinterpret_cast<int *>(take((n + 1) / 2)); }
+    bool *flags(size_t n) { return reinterpret_cast<bool *>(take(n / sizeof(double) + 1)); }
 
     struct Mark {
         size_t block, used;

@@ -106,16 +106,34 @@ class Layout {
     }
 };
 
+// A value within two ends, or as far from 0 as a limit at most; NaN stays NaN.
+static inline double clip(double value, double low, double high) { return std::min(std::max(value, low), high); }
+static inline double limited(double value, double limit) { return clip(value, -limit, limit); }
+
+// No number is farther out than this in its units: products of several of them are finite (protocol.py).
+constexpr double FARTHEST_OUT = 1e60;
+static inline double in_other_units(double value, double centre, double scale) {
+    return limited((value - centre) / scale, FARTHEST_OUT);
+}
 // A centre and a scale for every input and every target: x in these units is (x − centre) / scale.
 struct Units {
     const double *x_centre, *x_scale, *y_centre, *y_scale;
+
+    // Brings input d, or target p, to these units; 0 stands where there is none yet.
+    void input(double &x, int d, bool here = true) const {
+        x = here ? in_other_units(x, x_centre[d], x_scale[d]) : 0.0;
+    }
+    void target(double &y, int p, bool here = true) const {
+        y = here ? in_other_units(y, y_centre[p], y_scale[p]) : 0.0;
+    }
+    // All inputs, or all targets, of a row.
+    void inputs(double *x, int D, bool here = true) const {
+        for (int d = 0; d < D; d++) input(x[d], d, here);
+    }
+    void targets(double *y, int P, bool here = true) const {
+        for (int p = 0; p < P; p++) target(y[p], p, here);
+    }
 };
-// No number is farther out than this in its units: products of several of them are finite (contract.py).
-constexpr double FARTHEST_OUT = 1e60;
-static inline double in_other_units(double value, double centre, double scale) {
-    double z = (value - centre) / scale;
-    return z > FARTHEST_OUT ? FARTHEST_OUT : z < -FARTHEST_OUT ? -FARTHEST_OUT : z;  // NaN stays
-}
 
 // Every forecast begins with mean, variance and noise, P each. A node is a model's settings and the places of its
 // fields: after `declare` nothing in it changes, so that several threads may use it at once.

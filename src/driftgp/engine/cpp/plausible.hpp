@@ -42,7 +42,7 @@ class Span {
     // One more target of output p.
     void widen(double *state, int p, double y) const {
         if (!std::isfinite(y)) return;
-        y = std::min(std::max(y, -OUTERMOST), OUTERMOST);
+        y = limited(y, OUTERMOST);
         double &from = state[low + p], &to = state[high + p];
         if (whole(state, count + p)++ == 0) from = to = y;
         from = std::min(y, from + (y - from) / MEMORY), to = std::max(y, to - (to - y) / MEMORY);
@@ -76,7 +76,7 @@ class Span {
         double *in_order = memory.take(size_t(rows)), *off = memory.take(size_t(rows));
         int64_t n = 0;
         for (int64_t i = 0; i < rows; i++)
-            if (std::isfinite(y[i * stride])) in_order[n++] = std::min(std::max(y[i * stride], -OUTERMOST), OUTERMOST);
+            if (std::isfinite(y[i * stride])) in_order[n++] = limited(y[i * stride], OUTERMOST);
         if (n < 2) return;
         std::sort(in_order, in_order + n);
         double below = in_order[(n - 1) / 2], above = in_order[n / 2];
@@ -85,7 +85,7 @@ class Span {
         std::sort(off, off + n);
         double scale = std::max(off[3 * (n - 1) / 4], least_spread(n - 1) * std::fabs(middle));
         if (scale == 0.0) scale = NO_ONES / ABSURD;
-        auto distance = [&](int64_t i) { return std::min(std::max(y[i * stride], -OUTERMOST), OUTERMOST) - middle; };
+        auto distance = [&](int64_t i) { return limited(y[i * stride], OUTERMOST) - middle; };
         auto side = [&](int64_t i) {
             double by = distance(i);
             return std::fabs(by) > ABSURD * scale ? (by > 0.0 ? 1 : -1) : 0;
@@ -106,7 +106,7 @@ class Span {
     // How far out a target of output p lies, in lengths of the range, and on which side; 0 where that is not absurd.
     double far(const double *state, int p, double y, bool first, int &side) const {
         double from = state[low + p], to = state[high + p];
-        y = std::min(std::max(y, -OUTERMOST), OUTERMOST);
+        y = limited(y, OUTERMOST);
         double scale =
             std::max(to - from, least_spread(whole(state, count + p)) * std::max(std::fabs(from), std::fabs(to)));
         double off = std::max(std::max(from - y, y - to), 0.0);
@@ -134,10 +134,7 @@ class Span {
     }
     void rescale(double *state, const Units &units) const {
         for (int p = 0; p < P; p++)
-            for (size_t end : {low, high}) {
-                double &at = state[end + p];
-                at = whole(state, count + p) > 0 ? in_other_units(at, units.y_centre[p], units.y_scale[p]) : 0.0;
-            }
+            for (size_t end : {low, high}) units.target(state[end + p], p, whole(state, count + p) > 0);
     }
     void check(const double *state) const {
         for (int p = 0; p < P; p++) refuse_unless(state[low + p] <= state[high + p], "low", "at most high");

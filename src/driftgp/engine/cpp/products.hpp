@@ -129,8 +129,7 @@ static inline SineCosine sine_cosine(Vec x) {
     return {t * sine, cosine};
 }
 
-// ---- vectors: n is rounded up to whole ones
-// --------------------------------------------------------------------------
+// ---- vectors: n is rounded up to whole ones -------------------------------------------------------------------------
 
 static inline double dot(const double *a, const double *b, int n) {
     Vec s[4] = {Vec{}, Vec{}, Vec{}, Vec{}};  // one alone would wait for each sum before the next
@@ -171,8 +170,7 @@ static inline void mix(double a, double *y, double b, const double *x, int n) {
 }
 static inline void clear(double *x, size_t n) { std::memset(x, 0, n * sizeof(double)); }
 
-// ---- products
-// --------------------------------------------------------------------------------------------------------
+// ---- products -------------------------------------------------------------------------------------------------------
 
 enum Mode { SET, ADD, SUBTRACT };
 
@@ -335,8 +333,7 @@ static inline void mirror(double *A, int m, int ld) {
         for (int j = 0; j < i; j++) A[size_t(i) * ld + j] = A[size_t(j) * ld + i];
 }
 
-// ---- factors
-// ---------------------------------------------------------------------------------------------------------
+// ---- factors --------------------------------------------------------------------------------------------------------
 
 constexpr int PANEL = 24;  // rows of a factor found one by one; what they owe to the rows above is one product
 
@@ -369,6 +366,19 @@ static void invert(int m, const double *R, double *N, int ld) {
             scale(f, row, 0, i + 1);
             row[i] = f;
         }
+    }
+}
+
+// a with RᵀR a = b, in the place of b.
+static inline void solve(int m, const double *R, int ld, double *b) {
+    for (int i = 0; i < m; i++) {
+        b[i] /= R[size_t(i) * ld + i];
+        for (int j = i + 1; j < m; j++) b[j] -= b[i] * R[size_t(i) * ld + j];
+    }
+    for (int i = m - 1; i >= 0; i--) {
+        double rest = b[i];
+        for (int j = i + 1; j < m; j++) rest -= R[size_t(i) * ld + j] * b[j];
+        b[i] = rest / R[size_t(i) * ld + i];
     }
 }
 

@@ -18,8 +18,7 @@ class RowScale {
     int F = LAW, places[DEGREES] = {};  // features, and those of each degree
     size_t weight = 0, mean = 0, variance = 0, psi = 0, covariance = 0, recent = 0, log_odds = 0;
 
-    static double held_in(double z) { return z < -WIDTH ? -WIDTH : z > WIDTH ? WIDTH : z; }
-    static double within(double value, double most) { return value < -most ? -most : value > most ? most : value; }
+    static double held_in(double z) { return limited(z, WIDTH); }
     static double polynomial(double z, int degree) {
         double t = held_in(z) / WIDTH;
         return WIDTH * (degree == 0 ? t : degree == 1 ? 2.0 * t * t - 1.0 : t * (4.0 * t * t - 3.0));
@@ -118,7 +117,7 @@ class RowScale {
             multiply(C, phi, k);
             for (int i = 0; i < F; i++) s += phi[i] * k[i];
             total += std::max(s, 0.0);
-            for (int i = 0; i < F; i++) weights[i] = within(weights[i] + k[i] * (step / total), FARTHEST_OUT);
+            for (int i = 0; i < F; i++) weights[i] = limited(weights[i] + k[i] * (step / total), FARTHEST_OUT);
         } else std::fill_n(k, F, 0.0);
         double inverse = 1.0 / keep, share = 1.0 / total;
         for (int i = 0; i < F; i++) {
@@ -160,7 +159,7 @@ class RowScale {
             for (int i = 0; i < F; i++) state[covariance + p * packed_size(F) + packed_row(F, i)] = 1.0 / RIDGE;
         std::fill_n(state + recent, 2 * P, 1.0 / USUAL);
         double *now = memory.take(values);
-        bool *observed = reinterpret_cast<bool *>(memory.take(P));
+        bool *observed = memory.flags(P);
         for (int64_t i = 0; i < rows; i++) {
             find_values(state, X + i * D, y + i * P, nullptr, now);
             for (int p = 0; p < P; p++) observed[p] = std::isfinite(y[i * P + p]);
@@ -176,7 +175,7 @@ class RowScale {
         find_input_features(z, phi);
         for (int p = 0; p < P; p++) {
             find_law_features(z, state + recent, p, phi);
-            log_g[p] = within(combined(state, p, phi), BOUND) / (1.0 + std::exp(-state[log_odds + p]));
+            log_g[p] = limited(combined(state, p, phi), BOUND) / (1.0 + std::exp(-state[log_odds + p]));
         }
     }
     // One sample: see rowscale.py. u is NaN where there is no target.
@@ -185,7 +184,7 @@ class RowScale {
         Lease lease(memory);
         double *now = memory.take(values), *z = memory.take(values), *phi = memory.take(F);
         double *k = memory.take(F), *back = memory.take(F);
-        bool *observed = reinterpret_cast<bool *>(memory.take(P));
+        bool *observed = memory.flags(P);
         double keep = std::max(std::pow(FORGETTING, elapsed), LONGEST), kept_odds = std::pow(MEMORY, elapsed);
         find_values(state, x, said, said + P, now);
         in_units(state, now, z);
@@ -199,13 +198,13 @@ class RowScale {
                 continue;
             }
             find_law_features(z, late_then, p, phi);
-            double raw = combined(state, p, phi), whole_g = within(raw, BOUND);
+            double raw = combined(state, p, phi), whole_g = limited(raw, BOUND);
             double score = u[p] * std::exp(log_g[p] - whole_g), without = u[p] * std::exp(log_g[p]);
             double pull = std::min(USUAL * score, FARTHEST) - 1.0;
             bool outwards = std::fabs(raw) > BOUND && pull * raw > 0.0;
             regress(state, p, phi, outwards ? 0.0 : pull, keep, k, back);
             odds += -whole_g - 0.5 * (std::min(score * score, CAP) - std::min(without * without, CAP));
-            odds = within(odds, SUREST);
+            odds = limited(odds, SUREST);
             for (int i = 0; i < 2; i++) {
                 double &average = state[recent + i * P + p];
                 average += GAINS[i] * (std::min(u[p], FARTHEST) - average);
@@ -220,7 +219,8 @@ class RowScale {
             if (c < D) centre = units.x_centre[c], scale = units.x_scale[c];
             else if (c > D + P) centre = std::log(units.y_scale[p]);
             else if (c > D) centre = units.y_centre[p], scale = units.y_scale[p];
-            state[mean + c] = state[weight + c] > 0.0 ? within((state[mean + c] - centre) / scale, LARGEST_VALUE) : 0.0;
+            state[mean + c] =
+                state[weight + c] > 0.0 ? limited((state[mean + c] - centre) / scale, LARGEST_VALUE) : 0.0;
             state[variance + c] = std::min(state[variance + c] / (scale * scale), LARGEST_VALUE);
         }
     }

@@ -55,14 +55,7 @@ static inline void rescale_window(double *window, int T, int D, int P, const Uni
     double *X = window, *y = window + size_t(T) * D;
     for (int t = 0; t < T; t++) {
         bool sample = here(t);
-        for (int d = 0; d < D; d++) {
-            double &x = X[size_t(t) * D + d];
-            x = sample ? in_other_units(x, units.x_centre[d], units.x_scale[d]) : 0.0;
-        }
-        for (int p = 0; p < P; p++) {
-            double &target = y[size_t(t) * P + p];
-            target = sample ? in_other_units(target, units.y_centre[p], units.y_scale[p]) : 0.0;
-        }
+        units.inputs(X + size_t(t) * D, D, sample), units.targets(y + size_t(t) * P, P, sample);
     }
 }
 

@@ -25,8 +25,8 @@ class Within : public Transparent {
     double limit(const double *state, int d, double x) const {
         double from = state[low + d], to = state[high + d];
         if (whole(state, count + d) < FIRST || !(to > from)) return x;
-        double more = margin * (to - from), least = from - more, most = to + more;
-        return x < least ? least : x > most ? most : x;
+        double more = margin * (to - from);
+        return clip(x, from - more, to + more);
     }
     const double *near(const double *state, const double *x, Memory &memory) const {
         if (follows_inputs(state)) return x;
@@ -123,13 +123,10 @@ class Within : public Transparent {
     }
     void rescale(double *state, const Units &units, Memory &memory) const override {
         for (int d = 0; d < D; d++)
-            for (size_t place : {low, high, last}) {
-                double &at = state[place + d];
-                at = whole(state, count + d) > 0 ? in_other_units(at, units.x_centre[d], units.x_scale[d]) : 0.0;
-            }
+            for (size_t place : {low, high, last}) units.input(state[place + d], d, whole(state, count + d) > 0);
         for (int p = 0; p < P; p++) {
-            double square = units.y_scale[p] * units.y_scale[p], &at = state[mean + p];
-            at = whole(state, judged) > 0 ? in_other_units(at, units.y_centre[p], units.y_scale[p]) : 0.0;
+            double square = units.y_scale[p] * units.y_scale[p];
+            units.target(state[mean + p], p, whole(state, judged) > 0);
             state[variance + p] = std::min(state[variance + p] / square, MOST_SQUARE);
         }
         Holding::rescale(state, units, memory);
