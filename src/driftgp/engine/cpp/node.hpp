@@ -36,7 +36,19 @@ struct Range {
     double low, high;
 
     bool limits() const { return low <= high; }
-    bool holds(double value) const { return value >= low && value <= high; }
+    bool holds(const double *values, size_t count) const {
+        VecInt inside = ~VecInt{};
+        size_t i = 0;
+        for (; i + W <= count; i += W) inside &= (load(values + i) >= low) & (load(values + i) <= high);
+        bool all = true;
+        for (int lane = 0; lane < W; lane++) all &= inside[lane] != 0;
+        for (; i < count; i++) all &= values[i] >= low && values[i] <= high;
+        return all;
+    }
+    bool holds(const Whole *values, size_t count) const {
+        return std::all_of(values, values + count,
+                           [this](int64_t v) { return v >= int64_t(low) && v <= int64_t(high); });
+    }
     std::string described() const {
         constexpr double most = std::numeric_limits<double>::max();
         std::ostringstream text;
@@ -90,11 +102,12 @@ class Layout {
     // Refuses a record in which a field has numbers out of its range.
     void check(const double *record) const {
         for (const Field &field : fields) {
-            bool fine = true;
-            for (size_t i = field.at; field.range.limits() && i < field.at + field.count; i++)
-                fine &= field.range.holds(field.whole ? double(DRIFTGP_LEVEL::whole(record, i)) : record[i]);
-            if (!fine)
-                throw std::invalid_argument("field " + field.path + " of a state must be " + field.range.described());
+            if (!field.range.limits()) continue;
+            const double *values = record + field.at;
+            const Range &range = field.range;
+            bool fine = field.whole ? range.holds(reinterpret_cast<const Whole *>(values), field.count)
+                                    : range.holds(values, field.count);
+            if (!fine) throw std::invalid_argument("field " + field.path + " of a state must be " + range.described());
         }
     }
 

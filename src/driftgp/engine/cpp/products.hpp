@@ -370,10 +370,10 @@ static void invert(int m, const double *R, double *N, int ld) {
 }
 
 // a with RᵀR a = b, in the place of b.
-static inline void solve(int m, const double *R, int ld, double *b) {
+static inline void solve(int m, const double *__restrict R, int ld, double *__restrict b) {
     for (int i = 0; i < m; i++) {
-        b[i] /= R[size_t(i) * ld + i];
-        for (int j = i + 1; j < m; j++) b[j] -= b[i] * R[size_t(i) * ld + j];
+        double f = b[i] /= R[size_t(i) * ld + i];
+        for (int j = i + 1; j < m; j++) b[j] -= f * R[size_t(i) * ld + j];
     }
     for (int i = m - 1; i >= 0; i--) {
         double rest = b[i];
