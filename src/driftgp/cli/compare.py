@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from driftgp.base.wording import figure
 from driftgp.cli import console, options
-from driftgp.cli.console import Column
+from driftgp.cli.console import Column, chance
 from driftgp.cli.options import MODEL, option
 
 if TYPE_CHECKING:
     from driftgp.comparison import Backtest
     from driftgp.runs.inputs import Whole
 
-_NO_SETTINGS = frozenset(("file", "season", "methods", "rows", "warmup", "refit", "plot", "as_json"))
 COLUMNS = (
     Column("method", "method"),
     Column("rmse", "RMSE", figure),
     Column("ratio", "/ driftgp", "{:.2f}"),
-    Column("chance", "p", "{:>}"),
+    Column("p", "p", chance),
     Column("mae", "MAE", figure),
     Column("crps", "CRPS", figure),
     Column("coverage", "in 95%", "{:.1%}"),
@@ -28,20 +27,13 @@ COLUMNS = (
 )
 
 
+@options.with_settings(
+    *("target", "features", "known", "others", "lags", "calendar", "holidays", "effort", "base", "time", "horizon"),
+    *options.READING,
+)
 def compare(
     file: options.Table,
-    target: options.Target = None,
-    features: options.Columns = None,
-    known: options.Known = None,
-    others: options.Others = None,
-    lags: options.Lags = None,
-    calendar: options.Calendar = None,
-    holidays: options.Holidays = None,
-    effort: options.Effort = None,
-    base: options.Base = None,
-    malformed: options.Malformed = None,
-    time: options.Time = None,
-    horizon: options.Horizon = None,
+    given: dict[str, Any],
     season: options.Season = None,
     methods: Annotated[
         str | None,
@@ -55,11 +47,6 @@ def compare(
     rows: Annotated[int | None, option(MODEL, "Read only this many rows.", default="all", min=1)] = None,
     warmup: Annotated[int | None, option(MODEL, "First rows, which are not scored.", min=1)] = 500,
     refit: Annotated[int, option(MODEL, "Rows after which batch methods are fitted again.", min=1)] = 168,
-    time_format: options.TimeFormat = None,
-    decimal: options.Decimal = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     plot: options.Picture = None,
     as_json: options.AsJSON = False,
 ) -> None:
@@ -69,7 +56,6 @@ def compare(
 
     The methods of other libraries need the extra `compare`.
     """
-    given = {name: value for name, value in locals().items() if name not in _NO_SETTINGS and value is not None}
     from driftgp.comparison import METHODS, backtest
     from driftgp.runs import settings_from
     from driftgp.runs.inputs import read_whole
@@ -82,7 +68,7 @@ def compare(
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     stream = {name: value for name, value in vars(read.settings).items() if name not in ("key", "level", "missing")}
     with (
-        console.progress(len(METHODS if names is None else names) + 1 + (base is not None), "comparing") as report,
+        console.progress(len(METHODS if names is None else names) + 1 + ("base" in given), "comparing") as report,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always", UserWarning)
@@ -111,7 +97,7 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
     again = f"; {' and '.join(batch)} fitted again every {refit} rows" if batch else ""
     console.print_table(
         COLUMNS,
-        [line._asdict() | {"chance": _chance(line.p)} for line in found.lines],
+        [line._asdict() for line in found.lines],
         title=f"{target}, {ahead} ahead: {found.rows} rows, {len(found.inputs)} inputs, {effort} effort",
         caption="p: probability of a difference this large from driftgp by chance alone\n"
         f"µs/row: CPU time to predict and learn{again}",
@@ -125,10 +111,6 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
     for method, reason in found.left_out.items():
         console.remark(f"left out: {method} ({reason})")
     console.print_text(found.verdict)
-
-
-def _chance(p: float) -> str | None:
-    return None if p != p else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _axis(read: Whole) -> Any:

@@ -30,6 +30,11 @@ class Column:
         return self.form.format(value) if isinstance(self.form, str) else self.form(value)
 
 
+def chance(p: float) -> str:
+    """A probability by which a difference is one of chance."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 class Report(Protocol):
     """Called after each step, or after several, with a word for the current task."""
 
@@ -81,11 +86,15 @@ def print_json(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> 
 def plain_rows(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows as JSON has them."""
     keys = [column.key for column in columns if not column.screen_only]
-    return [{key: finite(row[key]) for key in keys} for row in rows]
+    return [finite({key: row[key] for key in keys}) for row in rows]
 
 
 def finite(value: Any) -> Any:
-    """A value as JSON can hold it."""
+    """A value, and all values in it, as JSON can hold them."""
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

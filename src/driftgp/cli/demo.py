@@ -12,11 +12,21 @@ import typer
 
 from driftgp.cli import console, options
 from driftgp.cli.console import Column
-from driftgp.cli.tables import COLUMNS, comparison_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from matplotlib.figure import Figure
 
+TOY = (
+    Column("method", "method"),
+    Column("mse", "MSE", "{:.4f}"),
+    Column("coverage", "95% coverage", "{:.1%}"),
+    Column("nlpd", "NLPD", "{:.3f}"),
+    Column("us_per_step", "µs/step", "{:.0f}"),
+    Column("us_per_call", "µs/call", "{:.0f}"),
+    Column("inducing", "inducing", "{:.1f}", screen_only=True),
+)
 BIKES = (
     Column("method", "method"),
     Column("rmse", "RMSE", "{:.1f}"),
@@ -105,10 +115,10 @@ def _toy(
         results = table.compare(shown, streams, report)
     rows = [asdict(result.row) for result in results.values()]
     if not as_json:
-        comparison_table(rows, seeds, as_json)
+        _print_toy(rows, seeds, as_json)
     if output is not None:
         _draw(picture.picture(streams[0], results["AGP"].runs[0], chosen["window"]), output)
-    return console.plain_rows(COLUMNS, rows)
+    return console.plain_rows(TOY, rows)
 
 
 def _bikes(output: Path | None, as_json: bool) -> list[dict[str, Any]]:
@@ -146,4 +156,19 @@ def _rivals(names: list[str] | None, seeds: int, seed: int, as_json: bool) -> No
     chosen = range(seed, seed + seeds)
     with console.progress(len(catalogue.chosen(names)) * (seeds + 1), "running") as report:
         rows = catalogue.compare(names, chosen, report)
-    comparison_table(rows, chosen, as_json)
+    _print_toy(rows, chosen, as_json)
+
+
+def _print_toy(rows: Iterable[Mapping[str, Any]], seeds: range, as_json: bool) -> None:
+    """Print what methods did on the toy stream, for people or for programs."""
+    if as_json:
+        console.print_json(TOY, rows)
+        return
+    averaged = f"mean of seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+    console.print_table(
+        TOY,
+        rows,
+        title=f"Toy stream, 401 samples one step ahead, {averaged}",
+        caption="coverage: share of samples within 2 standard deviations of the mean\n"
+        "a step: all samples in one call; a call: predict and update, sample by sample; the quickest pass of up to 15",
+    )

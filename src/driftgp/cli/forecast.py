@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from driftgp.base.wording import figure
 from driftgp.cli import console, options
-from driftgp.cli.console import Column
+from driftgp.cli.console import Column, chance
 from driftgp.cli.options import FILES, INPUTS, MODEL, TIME, in_a_folder, option, output_file
 
 if TYPE_CHECKING:
@@ -17,32 +17,20 @@ if TYPE_CHECKING:
     from driftgp.forecasting.record import Record
 
 LINES = 60  # of a forecast, on the screen
-_READING = ("malformed", "time_format", "decimal", "delimiter", "encoding", "sheet")
 
 
+@options.with_settings("target", "key", "known", "holidays", "time", "effort", "support", *options.READING)
 def forecast(
     file: options.Table,
-    target: options.Target = None,
+    given: dict[str, Any],
     steps: Annotated[str, option(TIME, "How far ahead: rows, or a time such as 24h or 28d.", "--next")] = "24",
-    key: options.Key = None,
-    known: options.Known = None,
-    past: Annotated[str | None, option(INPUTS, "Columns known up to the last row only, such as a measurement.")] = None,
-    holidays: options.Holidays = None,
-    time: options.Time = None,
+    past: Annotated[str, option(INPUTS, "Columns known up to the last row only, such as a measurement.")] = "",
     season: options.Season = None,
-    effort: options.Effort = None,
-    support: options.Support = None,
     level: Annotated[str, option(MODEL, "Of the intervals: 0.95, or several in percent such as 80,95.")] = "0.95",
     backtest: Annotated[
         int | None,
         option(MODEL, "Number of past moments from which forecasts are compared with those of other methods.", min=1),
     ] = None,
-    malformed: options.Malformed = None,
-    time_format: options.TimeFormat = None,
-    decimal: options.Decimal = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     output: Annotated[Path | None, option(FILES, "Forecast: .csv or .parquet.", callback=output_file)] = None,
     plot: options.Picture = None,
     checkpoint: Annotated[
@@ -59,17 +47,18 @@ def forecast(
 
     Columns that are known ahead (--known) need rows below the last target, with the target blank.
     """
-    given = {name: value for name, value in locals().items() if value is not None}
     from driftgp.base.files import apart
     from driftgp.base.locks import locked
     from driftgp.cli.forecasting import answered, reading
 
     apart({"the input": None if file == "-" else file, "--output": output, "--checkpoint": checkpoint, "--plot": plot})
-    settings = reading({name: given[name] for name in (*_OF_THE_FILE, *_READING) if name in given}, file)
+    settings = reading(given, file)
     levels = _levels(level)
     written = [path for path in (output, checkpoint) if path is not None]
     with locked(*written):
-        answer = answered(settings, file, given, checkpoint=checkpoint, complain=console.remark)
+        answer = answered(
+            settings, file, steps, checkpoint=checkpoint, past=past, season=season, complain=console.remark
+        )
         for remark in answer.remarks:
             console.remark(remark)
         lines = answer.lines(levels)
@@ -88,9 +77,6 @@ def forecast(
         console.remark(f"wrote {plot}")
 
 
-_OF_THE_FILE = ("target", "key", "known", "holidays", "time", "effort", "support")
-
-
 def _levels(text: str) -> list[float]:
     from driftgp.forecasting.tables import levels
 
@@ -103,17 +89,14 @@ def _levels(text: str) -> list[float]:
 def _print_json(answer: Answer, lines: list[dict[str, Any]], found: Backtest | None) -> None:
     from driftgp.cli.forecasting import leads_of
 
-    worth = [
-        {name: console.finite(value) for name, value in line.items()} for line in leads_of(answer.scores, every=True)
-    ]
-    made = {
-        "forecast": [{name: console.finite(value) for name, value in line.items()} for line in lines],
-        "past_forecasts": worth,
+    made: dict[str, Any] = {
+        "forecast": lines,
+        "past_forecasts": leads_of(answer.scores, every=True),
         "remarks": answer.remarks,
     }
     if found is not None:
         made["backtest"] = found.to_json()
-    print(json.dumps(made, indent=2, allow_nan=False))
+    print(json.dumps(console.finite(made), indent=2, allow_nan=False))
 
 
 def _print(answer: Answer, lines: list[dict[str, Any]], levels: list[float], *, shown: bool) -> None:
@@ -151,19 +134,15 @@ LINE = (
     Column("mae", "MAE", figure),
     Column("ratio", "of driftgp's", "{:.3f}"),
     Column("coverage", "95% coverage", "{:.1%}"),
-    Column("chance", "p"),
+    Column("p", "p", chance),
     Column("seconds", "s/origin", "{:.3g}"),
 )
 
 
 def _print_backtest(found: Backtest) -> None:
-    chance = {
-        line.method: "–" if line.p != line.p else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
-        for line in found.lines
-    }
     console.print_table(
         LINE,
-        [line._asdict() | {"chance": chance[line.method]} for line in found.lines],
+        [line._asdict() for line in found.lines],
         title=f"Backtest: {found.origins} origins, {found.steps} steps from each",
         caption="p: probability of a difference this large from driftgp by chance alone",
     )

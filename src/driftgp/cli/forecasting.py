@@ -164,41 +164,43 @@ class Answer:
 def answered(
     settings: Settings,
     file: str,
-    given: Mapping[str, Any],
+    steps: str,
     *,
     checkpoint: Path | None,
+    past: str,
+    season: int | None,
     complain: Callable[[str], None],
 ) -> Answer:
     """Read a file, learn from its new rows, keep them, and forecast."""
-    with settings.open(file) as rows:
-        whole = read_whole(settings, rows, complain=complain, keyed=True)
+    with settings.open(file) as table:
+        whole = read_whole(settings, table, complain=complain, keyed=True)
     whole = whole._replace(table=_zoned(whole))
-    past = history(whole, settings.target)
-    if not len(past):
+    rows = history(whole, settings.target)
+    if not len(rows):
         raise ValueError(f"target {settings.target!r} has no numbers: there is nothing to forecast from")
     asked: dict[str, Any] = {
         "target": settings.target,
         "time": whole.settings.time,
         "key": settings.key,
         "known": settings.known,
-        "past": tuple(name.strip() for name in str(given.get("past", "")).split(",") if name.strip()),
-        "season": given.get("season"),
+        "past": tuple(name.strip() for name in past.split(",") if name.strip()),
+        "season": season,
         "holidays": settings.holidays,
         "effort": settings.effort or "medium",
         "support": settings.support or "auto",
     }
-    horizon = horizon_of(str(given["steps"]), whole)
+    horizon = horizon_of(steps, whole)
     resumed = checkpoint is not None and checkpoint.exists()
     remarks = list(dict.fromkeys(whole.remarks))
     if checkpoint is not None and resumed:
         forecaster = _resumed(checkpoint, horizon, asked)
-        new = newer(forecaster, past, whole)
-        remarks.append(f"resumed after {forecaster.rows} rows: {len(new)} new of {len(past)} rows")
-        past = new
+        new = newer(forecaster, rows, whole)
+        remarks.append(f"resumed after {forecaster.rows} rows: {len(new)} new of {len(rows)} rows")
+        rows = new
     else:
         forecaster = Forecaster(horizon, **asked)
-    if len(past):
-        remarks = _updated(forecaster, past, remarks)
+    if len(rows):
+        remarks = _updated(forecaster, rows, remarks)
     fan = _forecast(forecaster, horizon, whole, settings)
     if checkpoint is not None:
         write_atomically(checkpoint, forecaster.to_bytes())

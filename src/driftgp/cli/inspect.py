@@ -16,7 +16,7 @@ from driftgp.cli import console
 from driftgp.cli.options import Picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from driftgp.fleet import Fleet
     from driftgp.forecasting import Forecaster
@@ -51,7 +51,7 @@ def inspect(
     if plot is not None and page.targets is None:
         raise ValueError(f"{file} is not the checkpoint of a run: it has no picture to show")
     if as_json:
-        print(json.dumps(_without_nan(page.facts), indent=2, allow_nan=False))
+        print(json.dumps(console.finite(page.facts), indent=2, allow_nan=False))
     else:
         page.print(str(file))
     if plot is not None:
@@ -110,7 +110,7 @@ def _of_run(saved: Saved, asked: str | None) -> Page:
 
     stream, settings = saved.stream, saved.settings
     keys = list(stream.keys) if isinstance(stream, Fleet) else []
-    key = _chosen(saved, keys, asked)
+    key = _with_most_alarms(saved, keys) if asked is None else _asked(keys, asked)
     online = stream[key] if isinstance(stream, Fleet) and key is not None else stream
     page = Page(f"a run of {saved.rows} rows, {settings.target} {words.ahead(saved)} ahead")
     page.facts |= {"rows_read": saved.rows, "series": max(len(keys), 1), "target": settings.target}
@@ -136,22 +136,28 @@ def _of_run(saved: Saved, asked: str | None) -> Page:
     return page
 
 
-def _chosen(saved: Saved, keys: list[Any], asked: str | None) -> Any:
-    """The series to look at: the one that was asked for, or the one with the most alarms."""
-    if asked is not None and asked not in keys:
-        known = ", ".join(map(repr, keys[:20])) or "none, since the file has one series"
-        raise ValueError(f"key must be one of {known}; got {asked!r}")
-    if not keys or asked is not None or saved.monitor is None:
-        return asked if asked is not None else (keys or [None])[0]
+def _asked(keys: Sequence[Any], asked: str) -> Any:
+    """The key that was asked for."""
+    for key in keys:
+        if str(key) == asked:
+            return key
+    known = ", ".join(map(repr, keys[:20])) or "none, since the file has one series"
+    raise ValueError(f"key must be one of {known}; got {asked!r}")
+
+
+def _with_most_alarms(saved: Saved, keys: Sequence[Any]) -> Any:
+    """The key with the most alarms, or the first one; None without keys."""
     monitor = saved.monitor
+    if not keys or monitor is None:
+        return (*keys, None)[0]
     return max(keys, key=lambda name: monitor.of(name)["alarms"] if name in monitor.places else -1)
 
 
 def _scores(page: Page, saved: Saved, key: Any) -> None:
     """How the forecasts of a series have done."""
-    from driftgp.runs import words
     from driftgp.runs.warnings import name_of
     from driftgp.stream.running_scores import means
+    from driftgp.stream.scores import given_the_row
 
     monitor = saved.monitor
     if monitor is None or key not in monitor.places:
@@ -170,7 +176,10 @@ def _scores(page: Page, saved: Saved, key: Any) -> None:
     inside = f"{found['coverage']:.1%} of {found['scored']} targets lie in their {saved.settings.level:.0%} interval"
     page.add("How it does", ("Intervals", f"{inside}; mean width {figure(found['width'])} without the first 10 rows"))
     every = "" if key is None else "; all series together"
-    page.add("How it does", *((name, f"{text}{every}") for name, text in words.coverage(monitor)))
+    page.add(
+        "How it does",
+        *((name, f"{text}{every}") for name, text in given_the_row(monitor.by_hour(), monitor.by_tenth())),
+    )
     page.facts["coverage_by_hour"], page.facts["coverage_by_tenth_of_forecast"] = monitor.shares()
     if monitor.watch is not None:
         _alarms(page, saved, key, counts["alarms"])
@@ -354,9 +363,7 @@ def _of_fleet(fleet: Fleet, asked: str | None) -> Page:
     page.facts |= {"keys": len(keys), "bytes": fleet.nbytes}
     if not keys:
         return page
-    key = next((name for name in keys if str(name) == asked), None) if asked is not None else keys[0]
-    if key is None:
-        raise ValueError(f"key must be one of {', '.join(map(repr, keys[:20]))}; got {asked!r}")
+    key = keys[0] if asked is None else _asked(keys, asked)
     online: Online = fleet[key]
     page.add("What it is", *_of_settings(online.settings), ("Memory", f"{fleet.nbytes / 1e6:.1f} MB"))
     page.add("What it is", ("Key", f"this page is on {key!r} (--key for another)"))
@@ -377,9 +384,7 @@ def _of_settings(settings: Settings) -> Iterator[Note]:
 
 def _of_forecaster(forecaster: Forecaster, asked: str | None) -> Page:
     keys, settings = forecaster.keys, forecaster.settings
-    key = next((name for name in keys if str(name) == asked), None)
-    if asked is not None and key is None:
-        raise ValueError(f"key must be one of {', '.join(map(repr, keys[:20])) or 'none'}; got {asked!r}")
+    key = None if asked is None else _asked(keys, asked)
     page = Page(f"forecasts of the next {forecaster.horizon} steps, from {forecaster.rows} rows")
     page.facts |= {"horizon": forecaster.horizon, "rows_read": forecaster.rows, "series": max(len(keys), 1)}
     page.add("What it is", ("Target", settings.target or "y"))
@@ -403,14 +408,6 @@ def _of_forecaster(forecaster: Forecaster, asked: str | None) -> Page:
     else:
         page.add("How it does", ("Forecasts", "none could be judged: there are too few rows"))
     return page
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_nan(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _draw(page: Page, path: Path) -> None:

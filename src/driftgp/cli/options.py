@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,57 +82,118 @@ Table = Annotated[
         callback=there,
     ),
 ]
-Target = Annotated[str | None, option(INPUTS, "Column to predict.")]
-Columns = Annotated[
-    str | None, option(INPUTS, "Columns known when their row is predicted, separated by commas.", default="none")
-]
-Known = Annotated[str | None, option(INPUTS, "Columns known ahead of time, such as a holiday flag or a forecast.")]
-Others = Annotated[
-    str | None, option(INPUTS, "The other columns: late (their values one horizon before) or ignored.", default="late")
-]
-Lags = Annotated[
-    str | None,
-    option(
-        INPUTS,
-        "Past targets as inputs: how many, or how many steps back, such as 1,2,24.",
-        default="chosen from the first rows",
-    ),
-]
-Calendar = Annotated[
-    str | None,
-    option(
-        INPUTS,
-        "Cycles as inputs: day, week, year or none; without a value: day,week.",
-        default="chosen from the times",
-    ),
-]
-Holidays = Annotated[str | None, option(INPUTS, "Days off, such as 2024-12-25,2024-12-26, or a country such as DE-BY.")]
-Base = Annotated[
-    str | None, option(INPUTS, "Column with a forecast from elsewhere, to be corrected and given intervals.")
-]
-Malformed = Annotated[str | None, option(INPUTS, "What to do with a malformed row: stop or skip.", default="stop")]
-Time = Annotated[
-    str | None, option(TIME, "Column of times, or two columns: date,hour.", default="first column of dates")
-]
 Season = Annotated[int | None, option(TIME, "Rows in a season.", min=1, default="from the times")]
-Horizon = Annotated[
-    int | None, option(TIME, "How many rows ahead to predict, counted from the last known target.", default="1")
-]
-Key = Annotated[str | None, option(TIME, "Column of keys: each key is a series with its own model.")]
-Effort = Annotated[
-    str | None, option(MODEL, "Effort of the default model: low (thousands of keys), medium or high.", default="medium")
-]
-Support = Annotated[str | None, option(MODEL, "Range of the targets: auto, real, positive, or 0,100.", default="auto")]
-Level = Annotated[float | None, option(MODEL, "Share of targets that intervals hold.", default="0.95")]
-TimeFormat = Annotated[
-    str | None,
-    option(
-        WRITTEN, "day-first, month-first, seconds, milliseconds (since 1970), or a format such as '%d/%m/%Y %H:%M'."
-    ),
-]
-Decimal = Annotated[str | None, option(WRITTEN, "Decimal mark: point or comma.")]
-Delimiter = Annotated[str | None, option(WRITTEN, "Character between cells, or tab, semicolon, space.")]
-Encoding = Annotated[str | None, option(WRITTEN, "Encoding of the text, such as cp1252 or utf-16.")]
-Sheet = Annotated[str | None, option(WRITTEN, "Sheet to read, if a workbook has several.")]
 Picture = Annotated[Path | None, option(FILES, "Picture to write: .png, .pdf or .svg.", callback=picture)]
 AsJSON = Annotated[bool, option(FILES, "Print the table as JSON.", "--json")]
+
+SETTINGS: dict[str, Any] = {  # by their names in `driftgp.runs.Settings`: type, and option
+    "target": (str, option(INPUTS, "Column to predict.")),
+    "features": (
+        str,
+        option(INPUTS, "Columns known when their row is predicted, separated by commas.", default="none"),
+    ),
+    "known": (str, option(INPUTS, "Columns known ahead of time, such as a holiday flag or a forecast.")),
+    "others": (
+        str,
+        option(INPUTS, "The other columns: late (their values one horizon before) or ignored.", default="late"),
+    ),
+    "lags": (
+        str,
+        option(
+            INPUTS,
+            "Past targets as inputs: how many, or how many steps back, such as 1,2,24.",
+            default="chosen from the first rows",
+        ),
+    ),
+    "calendar": (
+        str,
+        option(
+            INPUTS,
+            "Cycles as inputs: day, week, year or none; without a value: day,week.",
+            default="chosen from the times",
+        ),
+    ),
+    "holidays": (str, option(INPUTS, "Days off, such as 2024-12-25,2024-12-26, or a country such as DE-BY.")),
+    "base": (str, option(INPUTS, "Column with a forecast from elsewhere, to be corrected and given intervals.")),
+    "missing": (
+        str,
+        option(
+            INPUTS,
+            "What to do with a blank input: carry (fill it in), skip (do not learn the row) or refuse.",
+            default="carry",
+        ),
+    ),
+    "malformed": (str, option(INPUTS, "What to do with a malformed row: stop or skip.", default="stop")),
+    "time": (str, option(TIME, "Column of times, or two columns: date,hour.", default="first column of dates")),
+    "horizon": (
+        int,
+        option(TIME, "How many rows ahead to predict, counted from the last known target.", default="1"),
+    ),
+    "key": (str, option(TIME, "Column of keys: each key is a series with its own model.")),
+    "effort": (
+        str,
+        option(MODEL, "Effort of the default model: low (thousands of keys), medium or high.", default="medium"),
+    ),
+    "support": (str, option(MODEL, "Range of the targets: auto, real, positive, or 0,100.", default="auto")),
+    "model": (
+        str,
+        option(
+            MODEL,
+            "default, agp, fast, hybrid, persistence, mean; with driftgp\\[rivals]: exact, fitc, svgp, w-vsgp, "
+            "agp-vsi.",
+            default="default",
+        ),
+    ),
+    "level": (float, option(MODEL, "Share of targets that intervals hold.", default="0.95")),
+    "alarms": (bool, option(MODEL, "Raise alarms when something has changed.", "--alarms/--no-alarms")),
+    "kernel": (str, option(NAMED, "Kernel, such as 'se * periodic + constant'.", default="linear + se")),
+    "inducing": (int, option(NAMED, "Largest number of inducing points.", default="40")),
+    "window": (int, option(NAMED, "Rows in the window of the model.", default="300")),
+    "half_life": (
+        str,
+        option(NAMED, "Time (7d, 36h) or number of rows after which a row counts half.", default="from --window"),
+    ),
+    "warmup": (
+        int,
+        option(NAMED, "First rows, from which the model takes its starting values; 0: none.", default="100"),
+    ),
+    "standardise": (bool, option(NAMED, "Scale inputs and targets.", "--standardise/--no-standardise")),
+    "calibrate": (
+        bool,
+        option(NAMED, "Adapt the width of intervals to their share of targets.", "--calibrate/--no-calibrate"),
+    ),
+    "time_format": (
+        str,
+        option(
+            WRITTEN, "day-first, month-first, seconds, milliseconds (since 1970), or a format such as '%d/%m/%Y %H:%M'."
+        ),
+    ),
+    "decimal": (str, option(WRITTEN, "Decimal mark: point or comma.")),
+    "delimiter": (str, option(WRITTEN, "Character between cells, or tab, semicolon, space.")),
+    "encoding": (str, option(WRITTEN, "Encoding of the text, such as cp1252 or utf-16.")),
+    "sheet": (str, option(WRITTEN, "Sheet to read, if a workbook has several.")),
+}
+READING = ("malformed", "time_format", "decimal", "delimiter", "encoding", "sheet")  # how the file is read
+
+
+def with_settings(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command these settings as options after its first argument; it is called with a dict of those given."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        first, given, *own = signature(command, eval_str=True).parameters.values()
+
+        def called(**arguments: Any) -> None:
+            values = {name: arguments.pop(name) for name in names}
+            arguments[given.name] = {name: value for name, value in values.items() if value is not None}
+            command(**arguments)
+
+        shared = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, shown])
+            for name, (kind, shown) in ((name, SETTINGS[name]) for name in names)
+        ]
+        own = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
+        called.__signature__ = Signature([first, *shared, *own])  # type: ignore[attr-defined]
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        return called
+
+    return decorate

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from driftgp.cli import console, options
 from driftgp.cli.job import Job
-from driftgp.cli.options import FILES, INPUTS, MODEL, NAMED, in_a_folder, option, output_file, picture
+from driftgp.cli.options import FILES, in_a_folder, option, output_file, picture
 
 if TYPE_CHECKING:
     from driftgp.runs import Saved, Settings
@@ -19,72 +19,10 @@ if TYPE_CHECKING:
 EVERY = 10_000  # rows between checkpoints of a file; a live stream has one after every row
 
 
-_NO_SETTINGS = frozenset(
-    ("file", "output", "plot", "importance", "checkpoint", "frozen", "every", "config", "summary", "as_json")
-)
-
-
+@options.with_settings(*options.SETTINGS)
 def run(
     file: options.Table,
-    target: options.Target = None,
-    features: options.Columns = None,
-    known: options.Known = None,
-    others: options.Others = None,
-    lags: options.Lags = None,
-    calendar: options.Calendar = None,
-    holidays: options.Holidays = None,
-    time: options.Time = None,
-    horizon: options.Horizon = None,
-    key: options.Key = None,
-    effort: options.Effort = None,
-    support: options.Support = None,
-    base: options.Base = None,
-    model: Annotated[
-        str | None,
-        option(
-            MODEL,
-            "default, agp, fast, hybrid, persistence, mean; with driftgp\\[rivals]: exact, fitc, svgp, w-vsgp, "
-            "agp-vsi.",
-            default="default",
-        ),
-    ] = None,
-    level: options.Level = None,
-    alarms: Annotated[
-        bool | None, option(MODEL, "Raise alarms when something has changed.", "--alarms/--no-alarms")
-    ] = None,
-    kernel: Annotated[
-        str | None, option(NAMED, "Kernel, such as 'se * periodic + constant'.", default="linear + se")
-    ] = None,
-    inducing: Annotated[int | None, option(NAMED, "Largest number of inducing points.", default="40")] = None,
-    window: Annotated[int | None, option(NAMED, "Rows in the window of the model.", default="300")] = None,
-    half_life: Annotated[
-        str | None,
-        option(NAMED, "Time (7d, 36h) or number of rows after which a row counts half.", default="from --window"),
-    ] = None,
-    warmup: Annotated[
-        int | None, option(NAMED, "First rows, from which the model takes its starting values; 0: none.", default="100")
-    ] = None,
-    missing: Annotated[
-        str | None,
-        option(
-            INPUTS,
-            "What to do with a blank input: carry (fill it in), skip (do not learn the row) or refuse.",
-            default="carry",
-        ),
-    ] = None,
-    malformed: options.Malformed = None,
-    standardise: Annotated[
-        bool | None, option(NAMED, "Scale inputs and targets.", "--standardise/--no-standardise")
-    ] = None,
-    calibrate: Annotated[
-        bool | None,
-        option(NAMED, "Adapt the width of intervals to their share of targets.", "--calibrate/--no-calibrate"),
-    ] = None,
-    time_format: options.TimeFormat = None,
-    decimal: options.Decimal = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
+    given: dict[str, Any],
     output: Annotated[
         Path | None, option(FILES, "Predictions: .csv or .parquet; - for standard output.", callback=output_file)
     ] = None,
@@ -108,12 +46,11 @@ def run(
 
     Without --model, the first rows of each series choose its model.
     """
-    chosen = {name: value for name, value in locals().items() if name not in _NO_SETTINGS and value is not None}
     from driftgp.base.locks import locked
     from driftgp.tables.rows import is_live
 
     live = is_live(file)
-    given = _from_config(config) | chosen
+    given = _from_config(config) | given
     if output is None and live:
         output = Path("-")
     pictures = {"--plot": plot, "--importance": importance}

@@ -158,12 +158,16 @@ class Summary:
 
     def _notes(self) -> list[tuple[str, str]]:
         from driftgp.runs import words
+        from driftgp.stream.scores import given_the_row
 
         total, unit = self.total, f" {self.run.facts.written.unit}" if self.run.facts.written.unit else ""
         intervals = f"{total['coverage']:.1%} of the targets lie in their {self.settings.level:.0%} interval"
         if not math.isnan(total["width"]):
             intervals += f"; mean width {figure(total['width'])}{unit} without the first 10 rows"
-        notes = [("Intervals", intervals if total["scored"] else "–"), *words.coverage(self.monitor)]
+        notes = [
+            ("Intervals", intervals if total["scored"] else "–"),
+            *given_the_row(self.monitor.by_hour(), self.monitor.by_tenth()),
+        ]
         notes += [("Rows", self._rows()), *words.inputs(self.run)]
         lists = (("Read", words.read(self.run)), ("Left out", self.run.facts.written.left_out))
         notes += [(name, "; ".join(found)) for name, found in lists if found]

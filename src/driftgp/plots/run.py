@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -323,23 +324,10 @@ def _gauges(facts: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
     if memory.get("inducing"):
         used, most = memory["inducing_in_use"], memory["inducing"]
         gauges.append(("inducing points", used / most, f"{used} of {most}", used > 0))
-    if facts.get("run_coverage") == facts.get("run_coverage") and facts.get("run_coverage") is not None:
-        gauges.append(
-            ("coverage of the run", facts["run_coverage"], f"{facts['run_coverage']:.1%}", facts["run_coverage"] > 0.8)
-        )
-    if facts.get("scored"):
-        square, mean = facts["residual_square"][0], facts["residual_mean"][0]
-        autocorrelation = facts["autocorrelation"][0][0]
-        gauges += [
-            ("mean squared residual (right: 1)", square / 4.0, f"{square:.2f}", 0.3 < square < 2.0),
-            ("mean residual (right: 0)", abs(mean), f"{mean:+.2f}", abs(mean) < 0.5),
-            (
-                "autocorrelation (right: 0)",
-                abs(autocorrelation),
-                f"{autocorrelation:+.2f}",
-                abs(autocorrelation) < 0.4,
-            ),
-        ]
+    coverage = facts.get("run_coverage", math.nan)
+    if not math.isnan(coverage):
+        gauges.append(("coverage of the run", coverage, f"{coverage:.1%}", coverage > 0.8))
+    if "evidence" in facts:
         kind = max(facts["evidence"], key=facts["evidence"].__getitem__)
         danger = facts["evidence"][kind]
         since = "" if facts["since_alarm"] is None else f", the last {facts['since_alarm']} rows ago"

@@ -109,23 +109,11 @@ class Settings:
 
     def stream(self, time: str | None, lags: Any, calendar: Any) -> StreamSettings:
         """The settings of the stream, with the chosen lags and calendar."""
-        return stream_settings(
-            target=self.target,
-            time=time,
-            key=self.key,
-            features=self.features,
-            known=self.known,
-            others=self.others,
-            lags=self.lags if self.lags is not None else lags,
-            calendar=self.calendar if self.calendar is not None else calendar,
-            holidays=self.holidays,
-            horizon=self.horizon,
-            effort=self.effort or "medium",
-            support=self.support or "auto",
-            base=self.base,
-            level=self.level,
-            missing=self.missing,
-        )
+        given = {field.name: getattr(self, field.name) for field in fields(StreamSettings) if field.name != "time"}
+        chosen = {"lags": lags, "calendar": calendar, "effort": "medium", "support": "auto"}
+        for name, value in chosen.items():
+            given[name] = value if given[name] is None else given[name]
+        return stream_settings(time=time, **given)
 
     @property
     def with_their_row(self) -> tuple[str, ...]:

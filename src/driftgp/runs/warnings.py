@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta, timezone
-from typing import Protocol
 
 from driftgp.base.wording import figure
 from driftgp.runs.oddities import Oddities
-from driftgp.runs.run import Facts
-from driftgp.runs.settings import Settings
+from driftgp.runs.run import Run, Saved
 from driftgp.stream.base_column import TOO_GOOD
 from driftgp.stream.plan import never_there
 from driftgp.stream.running_scores import RunningScores, means
@@ -20,31 +18,7 @@ _LARGE = 0.25  # share of the squared error in one row
 _MOST = 0.5  # share of the rows: if more are odd, the whole file is
 
 
-class Judged(Protocol):
-    """A run, or the contents of its file."""
-
-    @property
-    def settings(self) -> Settings:
-        """Its settings."""
-
-    @property
-    def facts(self) -> Facts:
-        """Facts from its first rows."""
-
-    @property
-    def monitor(self) -> RunningScores | None:
-        """Its errors so far."""
-
-    @property
-    def oddities(self) -> Oddities:
-        """Odd rows that were found."""
-
-    @property
-    def remarks(self) -> list[str]:
-        """Remarks of its stream."""
-
-
-def warnings_of(run: Judged) -> list[str]:
+def warnings_of(run: Run | Saved) -> list[str]:
     """Sentences, each with a remedy; empty if all is well."""
     found: list[str] = [*_leaks(run)]
     if run.monitor is not None:
@@ -72,7 +46,7 @@ def best_naive(monitor: RunningScores, sums: dict[str, float]) -> tuple[str, flo
 # ---- the target ------------------------------------------------------------------------------------------------------
 
 
-def _leaks(run: Judged) -> Iterator[str]:
+def _leaks(run: Run | Saved) -> Iterator[str]:
     target, leaks = run.settings.target, run.facts.leaks
     if leaks:
         one = len(leaks) == 1
@@ -91,7 +65,7 @@ def _leaks(run: Judged) -> Iterator[str]:
             )
 
 
-def _worse(run: Judged, monitor: RunningScores) -> Iterator[str]:
+def _worse(run: Run | Saved, monitor: RunningScores) -> Iterator[str]:
     sums = monitor.in_all()
     if sums["scored"] < _FEW or not monitor.labels:
         return
@@ -111,7 +85,7 @@ def _is_worse(monitor: RunningScores, sums: dict[str, float]) -> bool:
     return sums["scored"] >= _FEW and means(sums, ())["rmse"] > _CLEARLY * best_naive(monitor, sums)[1]
 
 
-def _doubtful(run: Judged, monitor: RunningScores) -> Iterator[str]:
+def _doubtful(run: Run | Saved, monitor: RunningScores) -> Iterator[str]:
     sums, level = monitor.in_all(), run.settings.level
     scored = int(sums["scored"])
     if 0 < scored < _FEW:
@@ -132,7 +106,7 @@ def _doubtful(run: Judged, monitor: RunningScores) -> Iterator[str]:
 # ---- the rows --------------------------------------------------------------------------------------------------------
 
 
-def _rows(run: Judged) -> Iterator[str]:
+def _rows(run: Run | Saved) -> Iterator[str]:
     odd = run.oddities
     nothing = odd.never_there()
     if nothing and odd.rows:
@@ -157,7 +131,7 @@ def _wild(odd: Oddities) -> Iterator[str]:
         )
 
 
-def _order(run: Judged) -> Iterator[str]:
+def _order(run: Run | Saved) -> Iterator[str]:
     late, same, time = run.oddities.found["late"], run.oddities.found["repeated"], ",".join(run.facts.written.time)
     if late.count:
         yield (
@@ -172,7 +146,7 @@ def _order(run: Judged) -> Iterator[str]:
         )
 
 
-def _why_same(run: Judged, share: float) -> str:
+def _why_same(run: Run | Saved, share: float) -> str:
     keys, written = run.facts.keys, run.facts.written
     hour = next((name for name in written.header if name.casefold().startswith(("hour", "hr"))), None)
     if hour is not None and share > _MOST and len(written.time) == 1 and run.settings.key is None:

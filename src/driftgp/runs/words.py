@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from driftgp.runs.run import Run, Saved
 from driftgp.runs.settings import DEFAULT
-from driftgp.stream.running_scores import RunningScores
-from driftgp.stream.scores import given_the_row
 
 _NAMED = 12  # columns that are named one by one
 CYCLES = {"day": "hour of day", "week": "day of week", "year": "day of year"}
@@ -56,11 +54,6 @@ def read(run: Run | Saved) -> list[str]:
         rows = "1 row was" if back == 1 else f"{back} rows were"
         found.append(f"sorted by {','.join(written.time)}, as {rows} older than the row before")
     return found
-
-
-def coverage(monitor: RunningScores) -> list[tuple[str, str]]:
-    """Coverage of all series together, by hour of the day and by the size of the forecast."""
-    return given_the_row(monitor.by_hour(), monitor.by_tenth())
 
 
 def _how(run: Run | Saved) -> str:
