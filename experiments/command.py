@@ -12,7 +12,7 @@ import typer
 
 from driftgp.base.cores import cores
 from driftgp.cli import console
-from driftgp.cli.console import Column
+from driftgp.cli.console import ShownColumn
 
 if TYPE_CHECKING:
     from experiments.report import Section
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from experiments.summary import Summary
 
 COLUMNS = (
-    Column("experiment", "experiment"),
-    Column("series", "series"),
-    Column("method", "method"),
-    Column("mse", "MSE", "{:.4f}"),
-    Column("coverage", "coverage", "{:.1%}"),
-    Column("mape", "MAPE, %", "{:.2f}"),
-    Column("nlpd", "NLPD", "{:.3f}"),
-    Column("seconds", "CPU s", "{:.3g}"),
-    Column("runs", "runs", "{:d}", screen_only=True),
+    ShownColumn("experiment", "experiment"),
+    ShownColumn("series", "series"),
+    ShownColumn("method", "method"),
+    ShownColumn("mse", "MSE", "{:.4f}"),
+    ShownColumn("coverage", "coverage", "{:.1%}"),
+    ShownColumn("mape", "MAPE, %", "{:.2f}"),
+    ShownColumn("nlpd", "NLPD", "{:.3f}"),
+    ShownColumn("seconds", "CPU s", "{:.3g}"),
+    ShownColumn("runs", "runs", "{:d}", screen_only=True),
 )
 BEYOND_COLUMNS = (
     *COLUMNS[:4],
-    *(Column(f"coverage_{level}", f"{level} %", "{:.1%}") for level in (50, 80, 95, 99)),
-    Column("width", "width", "{:.3f}"),
-    Column("nlpd", "NLPD", "{:.3f}"),
-    Column("crps", "CRPS", "{:.4f}"),
-    Column("us_per_step", "µs/step", "{:.0f}"),
-    Column("runs", "runs", "{:d}", screen_only=True),
+    *(ShownColumn(f"coverage_{level}", f"{level} %", "{:.1%}") for level in (50, 80, 95, 99)),
+    ShownColumn("width", "width", "{:.3f}"),
+    ShownColumn("nlpd", "NLPD", "{:.3f}"),
+    ShownColumn("crps", "CRPS", "{:.4f}"),
+    ShownColumn("us_per_step", "µs/step", "{:.0f}"),
+    ShownColumn("runs", "runs", "{:d}", screen_only=True),
 )
 BEYOND_CAPTION = "per cent: coverage of the central intervals; width: of the 95 % interval; runs: seeds, or hours"
 CAPTION = "coverage: share of samples within 2 standard deviations of the mean; runs: seeds, or hours of the day"

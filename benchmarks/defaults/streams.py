@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from driftgp.data import toy_streams
 from driftgp.data.locate import Source, find
-from driftgp.tables.tables import Table, read_table
+from driftgp.tables.tables import TextTable, read_table
 from experiments.data import ZONES, load_streams, read_isone
 
 Floats = NDArray[np.float64]
@@ -104,12 +104,12 @@ def with_lags(
 # ---- the ten ---------------------------------------------------------------------------------------------------------
 
 
-def _table(title: str, pattern: str) -> Table:
+def _table(title: str, pattern: str) -> TextTable:
     source = Source(title, "where the README of the data says", (pattern, f"streams/{pattern}"))
     return read_table(find(source)[0])
 
 
-def _columns(table: Table, names: Sequence[str]) -> tuple[Floats, tuple[str, ...]]:
+def _columns(table: TextTable, names: Sequence[str]) -> tuple[Floats, tuple[str, ...]]:
     return filled(np.stack([table.numbers(name, blank=True) for name in names], 1)), tuple(names)
 
 

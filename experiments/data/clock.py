@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftgp.data.stream import Floats, Times
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
-    from driftgp.tables.tables import Table
+    from driftgp.tables.tables import TextTable
 
 CHANGED = 1  # the column of hour ending 2: spring lacks it, autumn has it twice
 
@@ -20,7 +20,7 @@ CHANGED = 1  # the column of hour ending 2: spring lacks it, autumn has it twice
 class HourlyRows:
     """Rows of a table, one an hour, in any order: which rows (`index`), their days, hours and values."""
 
-    table: Table
+    table: TextTable
     column: str  # that of the values, for messages
     index: NDArray[np.int64]
     days: Times

@@ -22,7 +22,7 @@ from experiments.data.clock import HourlyRows, whole_days
 from experiments.data.daily import Daily
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
-    from driftgp.tables.tables import Table
+    from driftgp.tables.tables import TextTable
 
 ZONES = ("CT", "ME", "NEMA", "NH", "RI", "SEMA", "VT", "WCMA")
 OLD_SHEETS = {"NEMASSBOST": "NEMA", "SEMASS": "SEMA", "WCMASS": "WCMA"}  # names in the older workbooks
@@ -104,7 +104,7 @@ def _from_tidy(path: Path, zones: Collection[str]) -> Iterator[tuple[str, Daily]
 
 def _daily(
     zone: str,
-    table: Table,
+    table: TextTable,
     column: str,
     days: Times,
     hours: NDArray[np.int64],
@@ -117,7 +117,7 @@ def _daily(
     return Daily(zone, dates, values, unit="MW")
 
 
-def _days_and_hours(table: Table, day: str, *hour: str) -> tuple[Times, NDArray[np.int64]]:
+def _days_and_hours(table: TextTable, day: str, *hour: str) -> tuple[Times, NDArray[np.int64]]:
     """Days, and hours ending 1 to 24 from labels such as '01', '1' and '02X' (hour 2, the second time)."""
     column = table.column(*hour)
     labels, inverse = np.unique(table.text(column), return_inverse=True)

@@ -12,7 +12,7 @@ from driftgp.data.stream import Floats, Times
 from experiments.data.daily import Daily
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
-    from driftgp.tables.tables import Table
+    from driftgp.tables.tables import TextTable
 
 ONLINE_RETAIL = Source(
     "Online Retail",
@@ -63,7 +63,7 @@ def read_store_sales(data: Location = None) -> Daily:
     return Daily(STORE_SALES.title, dates, total / lines, unit="units sold")
 
 
-def _tidy(name: str, table: Table, column: str, unit: str) -> Daily:
+def _tidy(name: str, table: TextTable, column: str, unit: str) -> Daily:
     """A file with one row a day."""
     days, values = table.days(table.column("date")), table.numbers(table.column(column))
     late = np.flatnonzero(np.diff(days) <= np.timedelta64(0, "D"))

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from driftgp.base.wording import figure
 from driftgp.cli import console, options
-from driftgp.cli.console import Column, chance
+from driftgp.cli.console import ShownColumn, chance
 from driftgp.cli.options import MODEL, option
 
 if TYPE_CHECKING:
     from driftgp.comparison import Backtest
-    from driftgp.runs.inputs import Whole
+    from driftgp.runs.inputs import FullTable
 
 COLUMNS = (
-    Column("method", "method"),
-    Column("rmse", "RMSE", figure),
-    Column("ratio", "/ driftgp", "{:.2f}"),
-    Column("p", "p", chance),
-    Column("mae", "MAE", figure),
-    Column("crps", "CRPS", figure),
-    Column("coverage", "in 95%", "{:.1%}"),
-    Column("microseconds", "µs/row", "{:.0f}"),
+    ShownColumn("method", "method"),
+    ShownColumn("rmse", "RMSE", figure),
+    ShownColumn("ratio", "/ driftgp", "{:.2f}"),
+    ShownColumn("p", "p", chance),
+    ShownColumn("mae", "MAE", figure),
+    ShownColumn("crps", "CRPS", figure),
+    ShownColumn("coverage", "in 95%", "{:.1%}"),
+    ShownColumn("microseconds", "µs/row", "{:.0f}"),
 )
 
 
@@ -58,11 +58,11 @@ def compare(
     """
     from driftgp.comparison import METHODS, backtest
     from driftgp.runs import settings_from
-    from driftgp.runs.inputs import read_whole
+    from driftgp.runs.inputs import read_full_table
 
     settings = settings_from(given)
     with settings.open(file) as table:
-        read = read_whole(settings, table, most=rows, complain=console.remark)
+        read = read_full_table(settings, table, most=rows, complain=console.remark)
     for remark in read.remarks:
         console.remark(remark)
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
@@ -90,15 +90,16 @@ def compare(
 
 
 def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
+    from driftgp.runs import words
     from driftgp.stream.scores import given_the_row
 
-    ahead = "one row" if found.horizon == 1 else f"{found.horizon} rows"
     batch = [line.method for line in found.lines if line.method in ("Ridge", "LightGBM")]
     again = f"; {' and '.join(batch)} fitted again every {refit} rows" if batch else ""
     console.print_table(
         COLUMNS,
         [line._asdict() for line in found.lines],
-        title=f"{target}, {ahead} ahead: {found.rows} rows, {len(found.inputs)} inputs, {effort} effort",
+        title=f"{target}, {words.ahead(found.horizon)} ahead: {found.rows} rows, {len(found.inputs)} inputs, "
+        f"{effort} effort",
         caption="p: probability of a difference this large from driftgp by chance alone\n"
         f"µs/row: CPU time to predict and learn{again}",
     )
@@ -113,7 +114,7 @@ def _show(found: Backtest, target: str, effort: str, refit: int) -> None:
     console.print_text(found.verdict)
 
 
-def _axis(read: Whole) -> Any:
+def _axis(read: FullTable) -> Any:
     """Times for the picture, where there are dates; else the numbers of the rows."""
     import numpy as np
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Column:
+class ShownColumn:
     """A column of a table: key of the row, heading, format; `screen_only` keeps it out of the JSON."""
 
     key: str
@@ -42,7 +42,7 @@ class Report(Protocol):
         """Advance the progress bar."""
 
 
-def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], title: str, caption: str) -> None:
+def print_table(columns: Sequence[ShownColumn], rows: Iterable[Mapping[str, Any]], title: str, caption: str) -> None:
     """Print rows as a table for people."""
     from rich.console import Console
     from rich.table import Table
@@ -78,12 +78,12 @@ def print_text(text: str) -> None:
     Console().print(Text(text))
 
 
-def print_json(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> None:
+def print_json(columns: Sequence[ShownColumn], rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as a JSON list of objects for programs; what is not a finite number is null."""
     print(json.dumps(plain_rows(columns, rows), indent=2, allow_nan=False))
 
 
-def plain_rows(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def plain_rows(columns: Sequence[ShownColumn], rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows as JSON has them."""
     keys = [column.key for column in columns if not column.screen_only]
     return [finite({key: row[key] for key in keys}) for row in rows]

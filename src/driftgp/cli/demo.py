@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from driftgp.cli import console, options
-from driftgp.cli.console import Column
+from driftgp.cli.console import ShownColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOY = (
-    Column("method", "method"),
-    Column("mse", "MSE", "{:.4f}"),
-    Column("coverage", "95% coverage", "{:.1%}"),
-    Column("nlpd", "NLPD", "{:.3f}"),
-    Column("us_per_step", "µs/step", "{:.0f}"),
-    Column("us_per_call", "µs/call", "{:.0f}"),
-    Column("inducing", "inducing", "{:.1f}", screen_only=True),
+    ShownColumn("method", "method"),
+    ShownColumn("mse", "MSE", "{:.4f}"),
+    ShownColumn("coverage", "95% coverage", "{:.1%}"),
+    ShownColumn("nlpd", "NLPD", "{:.3f}"),
+    ShownColumn("us_per_step", "µs/step", "{:.0f}"),
+    ShownColumn("us_per_call", "µs/call", "{:.0f}"),
+    ShownColumn("inducing", "inducing", "{:.1f}", screen_only=True),
 )
 BIKES = (
-    Column("method", "method"),
-    Column("rmse", "RMSE", "{:.1f}"),
-    Column("mae", "MAE", "{:.1f}"),
-    Column("crps", "CRPS", "{:.1f}"),
-    Column("coverage", "95% coverage", "{:.1%}"),
-    Column("microseconds", "µs/row", "{:.0f}"),
+    ShownColumn("method", "method"),
+    ShownColumn("rmse", "RMSE", "{:.1f}"),
+    ShownColumn("mae", "MAE", "{:.1f}"),
+    ShownColumn("crps", "CRPS", "{:.1f}"),
+    ShownColumn("coverage", "95% coverage", "{:.1%}"),
+    ShownColumn("microseconds", "µs/row", "{:.0f}"),
 )
 
 

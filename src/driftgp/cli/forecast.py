@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from driftgp.base.wording import figure
 from driftgp.cli import console, options
-from driftgp.cli.console import Column, chance
+from driftgp.cli.console import ShownColumn, chance
 from driftgp.cli.options import FILES, INPUTS, MODEL, TIME, in_a_folder, option, output_file
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _print(answer: Answer, lines: list[dict[str, Any]], levels: list[float], *, 
 
     if shown:
         names = list(lines[0])
-        columns = [Column(n, n) if n in answer.labels else Column(n, n, figure) for n in names]
+        columns = [ShownColumn(n, n) if n in answer.labels else ShownColumn(n, n, figure) for n in names]
         count = f"the next {answer.steps} steps" if answer.steps > 1 else "the next step"
         console.print_table(columns, lines[:LINES], title=f"{answer.target}: {count}", caption=answer.caption(levels))
         if len(lines) > LINES:
@@ -123,19 +123,19 @@ def _print(answer: Answer, lines: list[dict[str, Any]], levels: list[float], *, 
 
 
 SCORES = (
-    Column("lead", "steps ahead"),
-    Column("mae", "MAE", figure),
-    Column("naive", "naive MAE", figure),
-    Column("better", "better", "{:+.0%}"),
-    Column("inside", "inside", "{:.1%}"),
+    ShownColumn("lead", "steps ahead"),
+    ShownColumn("mae", "MAE", figure),
+    ShownColumn("naive", "naive MAE", figure),
+    ShownColumn("better", "better", "{:+.0%}"),
+    ShownColumn("inside", "inside", "{:.1%}"),
 )
 LINE = (
-    Column("method", "method"),
-    Column("mae", "MAE", figure),
-    Column("ratio", "of driftgp's", "{:.3f}"),
-    Column("coverage", "95% coverage", "{:.1%}"),
-    Column("p", "p", chance),
-    Column("seconds", "s/origin", "{:.3g}"),
+    ShownColumn("method", "method"),
+    ShownColumn("mae", "MAE", figure),
+    ShownColumn("ratio", "of driftgp's", "{:.3f}"),
+    ShownColumn("coverage", "95% coverage", "{:.1%}"),
+    ShownColumn("p", "p", chance),
+    ShownColumn("seconds", "s/origin", "{:.3g}"),
 )
 
 
@@ -147,7 +147,7 @@ def _print_backtest(found: Backtest) -> None:
         caption="p: probability of a difference this large from driftgp by chance alone",
     )
     console.print_table(
-        [Column("lead", "steps ahead"), *(Column(line.method, line.method, figure) for line in found.lines)],
+        [ShownColumn("lead", "steps ahead"), *(ShownColumn(line.method, line.method, figure) for line in found.lines)],
         found.by_lead(),
         title="MAE by how far ahead",
         caption="",

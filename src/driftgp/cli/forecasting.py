@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import warnings
@@ -15,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from driftgp import Forecaster
-from driftgp.base.files import read_whole as bytes_of
-from driftgp.base.files import write_atomically
+from driftgp.base.files import read_whole, write_atomically
 from driftgp.base.frames import Column, Table
 from driftgp.base.season import usual_step
 from driftgp.base.wording import figure
@@ -24,8 +22,8 @@ from driftgp.forecasting import tables
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.fans import Fans
 from driftgp.forecasting.record import Record
-from driftgp.runs.inputs import Whole, read_whole
-from driftgp.runs.settings import SECONDS, Settings, settings_from
+from driftgp.runs.inputs import FullTable, read_full_table
+from driftgp.runs.settings import SECONDS, RunSettings, settings_from
 
 _DAY = 86400.0
 FEW = 20  # with fewer judged forecasts, the record of a series is uncertain
@@ -33,7 +31,7 @@ _NAMED_KEY = re.compile(r"say key='(.+)'")
 _SAME_TIME = "the same time as the row before"
 
 
-def reading(given: Mapping[str, Any], file: str) -> Settings:
+def reading(given: Mapping[str, Any], file: str) -> RunSettings:
     """The settings for reading the file; without a target, an error with the columns to choose from."""
     more = {"others": "ignored", "lags": 1, "calendar": False}
     if "target" in given or file == "-":
@@ -49,7 +47,7 @@ class Answer:
 
     forecaster: Forecaster
     fan: Fan | Fans
-    whole: Whole
+    whole: FullTable
     target: str
     remarks: list[str]
     resumed: bool
@@ -142,18 +140,14 @@ class Answer:
 
     def write(self, path: Path, lines: list[dict[str, Any]]) -> None:
         """Write the lines to a file: CSV or Parquet."""
-        if path.suffix.lower() == ".parquet":
-            import polars as pl
+        import polars as pl
 
-            data = io.BytesIO()
-            pl.DataFrame(lines).write_parquet(data)
-            write_atomically(path, data.getvalue())
-            return
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
-        write_atomically(path, text.getvalue().encode())
+        rows, data = pl.DataFrame(lines), io.BytesIO()
+        if path.suffix.lower() == ".parquet":
+            rows.write_parquet(data)
+        else:
+            rows.write_csv(data)
+        write_atomically(path, data.getvalue())
 
     def backtest(self, origins: int) -> Any:
         """Against other methods, on the rows of the file, or on those that a checkpoint has kept."""
@@ -162,7 +156,7 @@ class Answer:
 
 
 def answered(
-    settings: Settings,
+    settings: RunSettings,
     file: str,
     steps: str,
     *,
@@ -173,7 +167,7 @@ def answered(
 ) -> Answer:
     """Read a file, learn from its new rows, keep them, and forecast."""
     with settings.open(file) as table:
-        whole = read_whole(settings, table, complain=complain, keyed=True)
+        whole = read_full_table(settings, table, complain=complain, keyed=True)
     whole = whole._replace(table=_zoned(whole))
     rows = history(whole, settings.target)
     if not len(rows):
@@ -207,7 +201,7 @@ def answered(
     return Answer(forecaster, fan, whole, settings.target, remarks, resumed)
 
 
-def _forecast(forecaster: Forecaster, horizon: int, whole: Whole, settings: Settings) -> Fan | Fans:
+def _forecast(forecaster: Forecaster, horizon: int, whole: FullTable, settings: RunSettings) -> Fan | Fans:
     if not settings.known:
         made: Fan | Fans = forecaster.forecast(horizon)
         return made
@@ -238,7 +232,7 @@ def _updated(forecaster: Forecaster, past: Table, remarks: list[str]) -> list[st
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _ends(whole: Whole, target: str) -> np.ndarray:
+def _ends(whole: FullTable, target: str) -> np.ndarray:
     """Which rows are history: those up to the last target of their series."""
     table = whole.table
     y = np.asarray(table.columns[target].values, np.float64)
@@ -253,19 +247,19 @@ def _ends(whole: Whole, target: str) -> np.ndarray:
     return np.asarray(at <= last[which])
 
 
-def _order(whole: Whole) -> np.ndarray:
+def _order(whole: FullTable) -> np.ndarray:
     time = whole.settings.time
     if time is None:
         return np.arange(len(whole.table), dtype=np.float64)
     return np.asarray(whole.table.columns[time].values, np.float64)
 
 
-def history(whole: Whole, target: str) -> Table:
+def history(whole: FullTable, target: str) -> Table:
     """The rows up to the last target of each series."""
     return _rows(whole.table, np.flatnonzero(_ends(whole, target)))
 
 
-def coming(whole: Whole, target: str) -> Table:
+def coming(whole: FullTable, target: str) -> Table:
     """The rows after the last target of each series."""
     return _rows(whole.table, np.flatnonzero(~_ends(whole, target)))
 
@@ -274,7 +268,7 @@ def _rows(table: Table, some: np.ndarray) -> Table:
     return Table({name: column.rows(some) for name, column in table.columns.items()}, single=False)
 
 
-def _zoned(whole: Whole) -> Table:
+def _zoned(whole: FullTable) -> Table:
     """The table, its times with the zone of the last row where they have an offset from UTC."""
     time = whole.settings.time
     known = whole.offsets[np.isfinite(whole.offsets)]
@@ -289,7 +283,7 @@ def _offset(seconds: float) -> str:
 
 
 def _resumed(path: Path, horizon: int, asked: Mapping[str, Any]) -> Forecaster:
-    data = bytes_of(path)
+    data = read_whole(path)
     try:
         forecaster = Forecaster.from_bytes(data)
     except ValueError as error:
@@ -306,7 +300,7 @@ def _resumed(path: Path, horizon: int, asked: Mapping[str, Any]) -> Forecaster:
     return forecaster
 
 
-def newer(forecaster: Forecaster, past: Table, whole: Whole) -> Table:
+def newer(forecaster: Forecaster, past: Table, whole: FullTable) -> Table:
     """The rows that have not been taken in."""
     time, key = whole.settings.time, whole.settings.key
     keys = [None] * len(past) if key is None else list(past.columns[key].values)
@@ -331,7 +325,7 @@ def newer(forecaster: Forecaster, past: Table, whole: Whole) -> Table:
     return _rows(past, np.array(some, np.int64))
 
 
-def horizon_of(text: str, whole: Whole) -> int:
+def horizon_of(text: str, whole: FullTable) -> int:
     """Rows from a number of them, or from a time."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in SECONDS else (text, "")
     try:
@@ -353,7 +347,7 @@ def horizon_of(text: str, whole: Whole) -> int:
     return rows
 
 
-def _step(whole: Whole) -> float | None:
+def _step(whole: FullTable) -> float | None:
     """Seconds between rows, in the series with the most of them."""
     at = np.asarray(whole.table.columns[str(whole.settings.time)].values, np.float64)
     if whole.settings.key is not None:

@@ -112,7 +112,7 @@ def _of_run(saved: Saved, asked: str | None) -> Page:
     keys = list(stream.keys) if isinstance(stream, Fleet) else []
     key = _with_most_alarms(saved, keys) if asked is None else _asked(keys, asked)
     online = stream[key] if isinstance(stream, Fleet) and key is not None else stream
-    page = Page(f"a run of {saved.rows} rows, {settings.target} {words.ahead(saved)} ahead")
+    page = Page(f"a run of {saved.rows} rows, {settings.target} {words.ahead(settings.horizon)} ahead")
     page.facts |= {"rows_read": saved.rows, "series": max(len(keys), 1), "target": settings.target}
     page.add("What it is", ("Model", words.model(saved)))
     if keys:
@@ -374,8 +374,9 @@ def _of_fleet(fleet: Fleet, asked: str | None) -> Page:
 
 def _of_settings(settings: Settings) -> Iterator[Note]:
     """The target, the series and the times of a stream."""
-    ahead = "one row" if settings.horizon == 1 else f"{settings.horizon} rows"
-    yield "Target", f"{settings.target or 'y'}, {ahead} ahead"
+    from driftgp.runs import words
+
+    yield "Target", f"{settings.target or 'y'}, {words.ahead(settings.horizon)} ahead"
     if settings.key is not None:
         yield "Series", f"one for each {settings.key}"
     if settings.time is not None:

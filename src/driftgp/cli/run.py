@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from driftgp.cli import console, options
-from driftgp.cli.job import Job
+from driftgp.cli.file_run import FileRun
 from driftgp.cli.options import FILES, in_a_folder, option, output_file, picture
 
 if TYPE_CHECKING:
-    from driftgp.runs import Saved, Settings
+    from driftgp.runs import RunSettings, Saved
 
 EVERY = 10_000  # rows between checkpoints of a file; a live stream has one after every row
 
@@ -65,7 +65,7 @@ def run(
         locked(*written),
         settings.open(file, growing=checkpoint is not None and not frozen) as rows,
     ):
-        job = Job(
+        file_run = FileRun(
             settings,
             rows,
             file,
@@ -79,16 +79,16 @@ def run(
             monitored=summary or output is not None or plot is not None,
             traced=importance is not None,
         )
-        job.run()
+        file_run.run()
     for remark in rows.remarks:
         console.remark(remark)
     seconds = clock.perf_counter() - began
     if summary:
-        job.print_summary(seconds, as_json=as_json)
+        file_run.print_summary(seconds, as_json=as_json)
     if plot is not None:
-        job.draw(plot)
+        file_run.draw(plot)
     if importance is not None:
-        job.draw_importance(importance)
+        file_run.draw_importance(importance)
 
 
 def _saved(checkpoint: Path | None, *, frozen: bool) -> Saved | None:
@@ -112,7 +112,7 @@ def _saved(checkpoint: Path | None, *, frozen: bool) -> Saved | None:
         raise ValueError(f"{checkpoint}: {error}") from error
 
 
-def _frozen_settings(saved: Saved, given: dict[str, Any]) -> Settings:
+def _frozen_settings(saved: Saved, given: dict[str, Any]) -> RunSettings:
     """The settings of the checkpoint, with those of the file and of the intervals that are given anew."""
     from dataclasses import replace
 
@@ -132,7 +132,7 @@ def _frozen_settings(saved: Saved, given: dict[str, Any]) -> Settings:
     return replace(saved.settings, **changed)
 
 
-def _settings(given: dict[str, Any], file: str, *, live: bool) -> Settings:
+def _settings(given: dict[str, Any], file: str, *, live: bool) -> RunSettings:
     """The settings; without a target, a refusal with the columns to choose from."""
     from driftgp.runs import settings_from
 

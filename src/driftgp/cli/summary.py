@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftgp.base.wording import figure
 from driftgp.cli import console
-from driftgp.cli.console import Column
+from driftgp.cli.console import ShownColumn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,19 +20,19 @@ NAIVE = ("persistence", "season", "season_2")  # in the JSON
 IN_JSON = ("series", "rows", "scored", "rmse", "mse", "relative", "mae", "coverage", "width", "nlpd")
 COUNTS = ("missing", "gaps", "late", "jump", "alarms")
 OF_ONE = (
-    Column("name", "forecast"),
-    *(Column(key, key, "{:>}") for key in ("RMSE", "MAE")),
-    Column("better", "driftgp's RMSE is", "{:>}"),
+    ShownColumn("name", "forecast"),
+    *(ShownColumn(key, key, "{:>}") for key in ("RMSE", "MAE")),
+    ShownColumn("better", "driftgp's RMSE is", "{:>}"),
 )
 OF_SEVERAL = (
-    Column("series", "series"),
-    Column("scored", "scored", "{:d}"),
-    Column("relative", "rel. MSE", "{:.3f}"),
-    Column("rmse", "RMSE", "{:>}"),
-    Column("naive", "naive", "{:>}"),
-    Column("better", "better", "{:>}"),
-    Column("coverage", "coverage", "{:.1%}"),
-    Column("alarms", "alarms", "{:d}"),
+    ShownColumn("series", "series"),
+    ShownColumn("scored", "scored", "{:d}"),
+    ShownColumn("relative", "rel. MSE", "{:.3f}"),
+    ShownColumn("rmse", "RMSE", "{:>}"),
+    ShownColumn("naive", "naive", "{:>}"),
+    ShownColumn("better", "better", "{:>}"),
+    ShownColumn("coverage", "coverage", "{:.1%}"),
+    ShownColumn("alarms", "alarms", "{:d}"),
 )
 SERIES_SHOWN = 20
 ALARMS_SHOWN = 5
@@ -116,7 +116,7 @@ class Summary:
         """Print tables."""
         from driftgp.runs import words
 
-        title = f"{self.settings.target} by {words.model(self.run)}, {words.ahead(self.run)} ahead"
+        title = f"{self.settings.target} by {words.model(self.run)}, {words.ahead(self.settings.horizon)} ahead"
         if self.series:
             shown = [self._of_several(own) for own in (*self.series[:SERIES_SHOWN], self.total)]
             console.print_table(OF_SEVERAL, shown, title=title, caption=self._caption())

@@ -20,7 +20,7 @@ from driftgp.data.locate import Location, Source, find
 from driftgp.data.stream import Floats, Stream
 
 if TYPE_CHECKING:  # polars is imported when a file is read, not before
-    from driftgp.tables.tables import Table
+    from driftgp.tables.tables import TextTable
 
 BIKE_SHARING = Source(
     "Bike Sharing",
@@ -151,7 +151,7 @@ def bike_sharing_stream(
     )
 
 
-def _times(table: Table) -> NDArray[np.datetime64]:
+def _times(table: TextTable) -> NDArray[np.datetime64]:
     """The beginnings of the hours, increasing: one column of times, or the publisher's day and hour."""
     if table.has("timestamp"):
         column = table.column("timestamp")

@@ -8,14 +8,14 @@ from driftgp.base.frames import Table
 from driftgp.runs import words
 from driftgp.runs.oddities import Oddities
 from driftgp.runs.run import Run
-from driftgp.runs.settings import Settings
+from driftgp.runs.settings import RunSettings
 from driftgp.stream.settings import Settings as StreamSettings
 from driftgp.tables.blocks import Block, time_texts
 from driftgp.tables.rows import Complain, FileRows
 from driftgp.tables.written import Written
 
 
-class Whole(NamedTuple):
+class FullTable(NamedTuple):
     """All rows of a table, and how a stream reads them."""
 
     table: Table
@@ -25,14 +25,14 @@ class Whole(NamedTuple):
     offsets: np.ndarray  # N, seconds ahead of UTC where times say it, else NaN
 
 
-def read_whole(
-    settings: Settings,
+def read_full_table(
+    settings: RunSettings,
     rows: FileRows,
     *,
     most: int | None = None,
     complain: Complain | None = None,
     keyed: bool = False,
-) -> Whole:
+) -> FullTable:
     """Read rows, all of them or the first ones, as one table.
 
     Args:
@@ -47,7 +47,7 @@ def read_whole(
     run = Run(settings, rows, complain=complain)
     whole = _whole(run, most)
     remarks = _remarks(run, whole, inputs=not keyed)
-    return Whole(whole.table, run.stream.settings, remarks, run.facts.written, whole.offsets)
+    return FullTable(whole.table, run.stream.settings, remarks, run.facts.written, whole.offsets)
 
 
 def _whole(run: Run, most: int | None) -> Block:

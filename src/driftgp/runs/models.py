@@ -11,7 +11,7 @@ from driftgp.gp.agp import AGP
 from driftgp.kernels.expressions import parse_kernel
 from driftgp.members import LastKMean, Persistence
 from driftgp.models.model import Model
-from driftgp.runs.settings import Named, Settings
+from driftgp.runs.settings import Named, RunSettings
 from driftgp.stream.begin import Choice
 from driftgp.wrappers import Calibrated, Gaps, Standardize
 
@@ -28,7 +28,7 @@ class ByName:
     `forgetting` is what a half-life gives, None for the model's usual one.
     """
 
-    settings: Settings
+    settings: RunSettings
     forgetting: float | None = None
 
     @property

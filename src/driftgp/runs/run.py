@@ -23,7 +23,7 @@ from driftgp.runs.choice import Chosen, choose
 from driftgp.runs.leaks import find_leaks
 from driftgp.runs.models import ByName
 from driftgp.runs.oddities import Oddities
-from driftgp.runs.settings import DEFAULT, SECONDS, Settings, settings_from
+from driftgp.runs.settings import DEFAULT, SECONDS, RunSettings, settings_from
 from driftgp.stream import order, store
 from driftgp.stream.keys import key_column
 from driftgp.stream.running_scores import PredictedRows, RunningScores
@@ -34,8 +34,8 @@ from driftgp.tables.written import Written, find_written
 
 KIND = "run"
 PEEK = 1000  # rows of a file that show its format; of a live stream only the first row
-BLOCK = 1 << 14  # rows read, and answered, at a time
-EACH, MOST = 128, 1 << 17  # rows of each series in a block, and largest number of all rows in it
+BLOCK = 1 << 13  # rows read, and answered, at a time
+EACH, MOST = 64, 1 << 17  # rows of each series in a block, and largest number of all rows in it
 _SAID = ("had no value in", "almost exactly", order.MIXED, order.LATE)  # by the summary, in its own words
 _UNITS = {"seconds": 1.0, "milliseconds": 1e3}
 _WRONG = (KeyError, TypeError, AttributeError, IndexError, OverflowError)
@@ -74,7 +74,7 @@ class Answers(NamedTuple):
 class Saved(NamedTuple):
     """The contents of the file of a run."""
 
-    settings: Settings
+    settings: RunSettings
     facts: Facts
     stream: Online | Fleet
     monitor: RunningScores | None
@@ -100,7 +100,7 @@ class Run:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: RunSettings,
         rows: FileRows,
         *,
         saved: Saved | None = None,
@@ -420,7 +420,7 @@ def _count(value: Any) -> int:
     return value
 
 
-def _stream(settings: Settings, facts: Facts) -> Online | Fleet:
+def _stream(settings: RunSettings, facts: Facts) -> Online | Fleet:
     """The stream, or the fleet, that rows go to."""
     written = facts.written
     chosen = settings.stream(written.time[0] if written.time else None, facts.chosen.lags, facts.chosen.calendar)
@@ -483,7 +483,7 @@ def _given(value: Any) -> str:
     return "not given" if value is None else repr(value)
 
 
-def _same_settings(before: Settings, now: Settings) -> None:
+def _same_settings(before: RunSettings, now: RunSettings) -> None:
     for name, value in before.to_json().items():
         given = now.to_json()[name]
         if given != value:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 from driftgp.base import checks
 from driftgp.stream.calendar import CYCLES, check_holidays
@@ -39,149 +39,6 @@ class Named(NamedTuple):
     kernel: str
     inducing: int  # at most
     window: int
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Everything that predictions depend on, besides the rows. `docs/run.md` says what each setting means."""
-
-    target: str
-    features: tuple[str, ...] | None = None
-    known: tuple[str, ...] = ()
-    others: str = "late"
-    lags: int | tuple[int, ...] | None = None  # None, here and for the calendar: chosen from the first rows
-    calendar: tuple[str, ...] | None = None
-    holidays: tuple[str, ...] | str = ()
-    time: tuple[str, ...] | None = None  # None: the first column of dates, if any
-    horizon: int = 1
-    key: str | None = None
-    effort: str | None = None  # of the default model: None for medium
-    support: str | tuple[float, float] | None = None
-    base: str | None = None
-    model: str | None = None  # None: the default, or agp if a setting is given that the default does not have
-    kernel: str | None = None  # of the default model: None, as all up to warmup
-    inducing: int | None = None
-    window: int | None = None
-    half_life: str | None = None
-    warmup: int | None = None
-    standardise: bool = True
-    calibrate: bool = True
-    level: float = 0.95
-    missing: str = "carry"
-    malformed: Malformed = "stop"
-    alarms: bool = True
-    delimiter: str | None = None  # None, here and below: found from the rows
-    encoding: str | None = None
-    sheet: str | None = None
-    decimal: Decimal | None = None
-    time_format: str | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what does not fit together."""
-        if self.time is not None and len(self.time) > 2:
-            raise ValueError(f"time must name one column, or a date and its hours; got {', '.join(self.time)}")
-        given = self._only_of_named()
-        if self.model == DEFAULT and given:
-            raise ValueError(
-                f"{given[0]} is no setting of the default model, which {_REASONS.get(given[0], 'chooses for itself')}: "
-                "leave it out, or name a model, such as --model agp"
-            )
-        if self.model is None:
-            object.__setattr__(self, "model", "agp" if given else DEFAULT)
-        if self.model != DEFAULT:
-            self._refuse_effort()
-            for name, value in self.named._asdict().items():
-                object.__setattr__(self, name, value)
-        self.stream(self.time[0] if self.time else None, (), ())  # refuses settings that no stream has
-
-    def _only_of_named(self) -> list[str]:
-        """The given settings that the default model does not have."""
-        values = {name: getattr(self, name) for name in ("kernel", "inducing", "window", "half_life", "warmup")}
-        given = [name.replace("_", "-") for name, value in values.items() if value is not None]
-        return given + [f"no-{name}" for name in ("standardise", "calibrate") if not getattr(self, name)]
-
-    def _refuse_effort(self) -> None:
-        for name in ("effort", "support", "base"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} is a setting of the default model, and the model is {self.model}: leave out one of them"
-                )
-
-    def stream(self, time: str | None, lags: Any, calendar: Any) -> StreamSettings:
-        """The settings of the stream, with the chosen lags and calendar."""
-        given = {field.name: getattr(self, field.name) for field in fields(StreamSettings) if field.name != "time"}
-        chosen = {"lags": lags, "calendar": calendar, "effort": "medium", "support": "auto"}
-        for name, value in chosen.items():
-            given[name] = value if given[name] is None else given[name]
-        return stream_settings(time=time, **given)
-
-    @property
-    def with_their_row(self) -> tuple[str, ...]:
-        """Columns that are known with their row."""
-        return tuple(dict.fromkeys((*([self.base] if self.base else []), *(self.features or ()), *self.known)))
-
-    def open(self, path: str, *, growing: bool = False) -> FileRows:
-        """Open a table that is written as the settings say; `growing` is whether more rows are expected."""
-        return open_rows(path, growing=growing, delimiter=self.delimiter, encoding=self.encoding, sheet=self.sheet)
-
-    @property
-    def named(self) -> Named:
-        """The settings of a model by name."""
-        window = self.window or WINDOW
-        inducing = self.inducing or min(INDUCING, window)
-        if inducing > window:
-            raise ValueError(f"inducing must be at most window ({window}); got {inducing}")
-        return Named(self.kernel or KERNEL, inducing, window)
-
-    @property
-    def rows_of_warmup(self) -> int:
-        """Rows in the warm-up batch."""
-        return min(self.window or WARMUP, WARMUP) if self.warmup is None else self.warmup
-
-    @property
-    def half_life_of(self) -> tuple[float, str] | None:
-        """The half-life as a number and a unit: one of s, m, h, d, w, or nothing."""
-        return None if self.half_life is None else _duration(self.half_life)
-
-    def to_json(self) -> dict[str, Any]:
-        """The settings as JSON holds them."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
-
-def settings_from(given: Mapping[str, Any], where: str = "") -> Settings:
-    """Return settings from names and values such as a command line or a TOML file has them.
-
-    >>> settings_from({"target": "mw", "lags": "1, 2, 24", "calendar": True}).lags
-    (1, 2, 24)
-    """
-    values: dict[str, Any] = {}
-    for name, value in given.items():
-        plain = str(name).replace("-", "_")
-        if plain not in _READERS:
-            known = ", ".join(reader.replace("_", "-") for reader in _READERS)
-            now = _GONE.get(plain, f"choose from {known}")
-            raise ValueError(f"{where}{name!r} is no setting: {now}")
-        try:
-            values[plain] = _READERS[plain](plain.replace("_", "-"), value)
-        except ValueError as error:
-            raise ValueError(f"{where}{error}") from error
-    if "target" not in values:
-        raise ValueError(f"{where}target is not given: name the column to predict")
-    return Settings(**values)
-
-
-def read_config(path: str | Path) -> dict[str, Any]:
-    """The settings in a TOML file, not yet checked."""
-    path = Path(path)
-    with path.open("rb") as file:
-        text = file.read(LARGEST_CONFIG + 1)
-    if len(text) > LARGEST_CONFIG:
-        raise ValueError(f"{path} is too large for a config file: it has more than {LARGEST_CONFIG} bytes")
-    try:
-        return tomllib.loads(text.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} cannot be read as TOML: {error}") from error
 
 
 # ---- how each setting is read ----------------------------------------------------------------------------------------
@@ -323,6 +180,8 @@ def _calendar(name: str, value: Any) -> tuple[str, ...]:
     return tuple(checks.choice(name, cycle, tuple(CYCLES)) for cycle in _list(name, value))
 
 
+# ---- the settings ----------------------------------------------------------------------------------------------------
+
 _REASONS = {
     "half-life": "weighs several rates of forgetting by how well each does",
     "warmup": "predicts from the first row on",
@@ -332,35 +191,155 @@ _GONE = {
     "seasonal_lags": "name all lags in one list, such as lags 1,2,24",
     "cycles": "name the cycles in calendar, such as calendar day,week",
 }
-_READERS: dict[str, Reader] = {
-    "target": _text,
-    "features": _texts,
-    "known": _texts,
-    "others": _choice(OTHERS),
-    "lags": _lags,
-    "calendar": _calendar,
-    "holidays": _holidays,
-    "time": _texts,
-    "half_life": _duration_text,
-    "horizon": _whole(1),
-    "key": _text,
-    "effort": _choice(EFFORTS),
-    "support": _support,
-    "base": _text,
-    "alarms": _yes_or_no,
-    "model": _choice(MODELS),
-    "kernel": _text,
-    "inducing": _whole(1),
-    "window": _whole(1),
-    "level": _share,
-    "warmup": _whole(0),
-    "missing": _choice(MISSING),
-    "malformed": _choice(MALFORMED),
-    "standardise": _yes_or_no,
-    "calibrate": _yes_or_no,
-    "delimiter": _delimiter,
-    "encoding": _encoding,
-    "sheet": _text,
-    "decimal": _choice(("point", "comma")),
-    "time_format": _time_format,
-}
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that predictions depend on, besides the rows. `docs/run.md` says what each setting means.
+
+    Beside each type stands what reads it from a command line or a TOML file.
+    """
+
+    target: Annotated[str, _text]
+    features: Annotated[tuple[str, ...] | None, _texts] = None
+    known: Annotated[tuple[str, ...], _texts] = ()
+    others: Annotated[str, _choice(OTHERS)] = "late"
+    lags: Annotated[int | tuple[int, ...] | None, _lags] = (
+        None  # None, here and for the calendar: chosen from the first rows
+    )
+    calendar: Annotated[tuple[str, ...] | None, _calendar] = None
+    holidays: Annotated[tuple[str, ...] | str, _holidays] = ()
+    time: Annotated[tuple[str, ...] | None, _texts] = None  # None: the first column of dates, if any
+    horizon: Annotated[int, _whole(1)] = 1
+    key: Annotated[str | None, _text] = None
+    effort: Annotated[str | None, _choice(EFFORTS)] = None  # of the default model: None for medium
+    support: Annotated[str | tuple[float, float] | None, _support] = None
+    base: Annotated[str | None, _text] = None
+    model: Annotated[str | None, _choice(MODELS)] = (
+        None  # None: the default, or agp where it lacks a setting that is given
+    )
+    kernel: Annotated[str | None, _text] = None  # of the default model: None, as all up to warmup
+    inducing: Annotated[int | None, _whole(1)] = None
+    window: Annotated[int | None, _whole(1)] = None
+    half_life: Annotated[str | None, _duration_text] = None
+    warmup: Annotated[int | None, _whole(0)] = None
+    standardise: Annotated[bool, _yes_or_no] = True
+    calibrate: Annotated[bool, _yes_or_no] = True
+    level: Annotated[float, _share] = 0.95
+    missing: Annotated[str, _choice(MISSING)] = "carry"
+    malformed: Annotated[Malformed, _choice(MALFORMED)] = "stop"
+    alarms: Annotated[bool, _yes_or_no] = True
+    delimiter: Annotated[str | None, _delimiter] = None  # None, here and below: found from the rows
+    encoding: Annotated[str | None, _encoding] = None
+    sheet: Annotated[str | None, _text] = None
+    decimal: Annotated[Decimal | None, _choice(("point", "comma"))] = None
+    time_format: Annotated[str | None, _time_format] = None
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together."""
+        if self.time is not None and len(self.time) > 2:
+            raise ValueError(f"time must name one column, or a date and its hours; got {', '.join(self.time)}")
+        given = self._only_of_named()
+        if self.model == DEFAULT and given:
+            raise ValueError(
+                f"{given[0]} is no setting of the default model, which {_REASONS.get(given[0], 'chooses for itself')}: "
+                "leave it out, or name a model, such as --model agp"
+            )
+        if self.model is None:
+            object.__setattr__(self, "model", "agp" if given else DEFAULT)
+        if self.model != DEFAULT:
+            self._refuse_effort()
+            for name, value in self.named._asdict().items():
+                object.__setattr__(self, name, value)
+        self.stream(self.time[0] if self.time else None, (), ())  # refuses settings that no stream has
+
+    def _only_of_named(self) -> list[str]:
+        """The given settings that the default model does not have."""
+        values = {name: getattr(self, name) for name in ("kernel", "inducing", "window", "half_life", "warmup")}
+        given = [name.replace("_", "-") for name, value in values.items() if value is not None]
+        return given + [f"no-{name}" for name in ("standardise", "calibrate") if not getattr(self, name)]
+
+    def _refuse_effort(self) -> None:
+        for name in ("effort", "support", "base"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} is a setting of the default model, and the model is {self.model}: leave out one of them"
+                )
+
+    def stream(self, time: str | None, lags: Any, calendar: Any) -> StreamSettings:
+        """The settings of the stream, with the chosen lags and calendar."""
+        given = {field.name: getattr(self, field.name) for field in fields(StreamSettings) if field.name != "time"}
+        chosen = {"lags": lags, "calendar": calendar, "effort": "medium", "support": "auto"}
+        for name, value in chosen.items():
+            given[name] = value if given[name] is None else given[name]
+        return stream_settings(time=time, **given)
+
+    @property
+    def with_their_row(self) -> tuple[str, ...]:
+        """Columns that are known with their row."""
+        return tuple(dict.fromkeys((*([self.base] if self.base else []), *(self.features or ()), *self.known)))
+
+    def open(self, path: str, *, growing: bool = False) -> FileRows:
+        """Open a table that is written as the settings say; `growing` is whether more rows are expected."""
+        return open_rows(path, growing=growing, delimiter=self.delimiter, encoding=self.encoding, sheet=self.sheet)
+
+    @property
+    def named(self) -> Named:
+        """The settings of a model by name."""
+        window = self.window or WINDOW
+        inducing = self.inducing or min(INDUCING, window)
+        if inducing > window:
+            raise ValueError(f"inducing must be at most window ({window}); got {inducing}")
+        return Named(self.kernel or KERNEL, inducing, window)
+
+    @property
+    def rows_of_warmup(self) -> int:
+        """Rows in the warm-up batch."""
+        return min(self.window or WARMUP, WARMUP) if self.warmup is None else self.warmup
+
+    @property
+    def half_life_of(self) -> tuple[float, str] | None:
+        """The half-life as a number and a unit: one of s, m, h, d, w, or nothing."""
+        return None if self.half_life is None else _duration(self.half_life)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as JSON holds them."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def settings_from(given: Mapping[str, Any], where: str = "") -> RunSettings:
+    """Return settings from names and values such as a command line or a TOML file has them.
+
+    >>> settings_from({"target": "mw", "lags": "1, 2, 24", "calendar": True}).lags
+    (1, 2, 24)
+    """
+    kinds = get_type_hints(RunSettings, include_extras=True)
+    readers: dict[str, Reader] = {field.name: kinds[field.name].__metadata__[0] for field in fields(RunSettings)}
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        plain = str(name).replace("-", "_")
+        if plain not in readers:
+            known = ", ".join(reader.replace("_", "-") for reader in readers)
+            now = _GONE.get(plain, f"choose from {known}")
+            raise ValueError(f"{where}{name!r} is no setting: {now}")
+        try:
+            values[plain] = readers[plain](plain.replace("_", "-"), value)
+        except ValueError as error:
+            raise ValueError(f"{where}{error}") from error
+    if "target" not in values:
+        raise ValueError(f"{where}target is not given: name the column to predict")
+    return RunSettings(**values)
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """The settings in a TOML file, not yet checked."""
+    path = Path(path)
+    with path.open("rb") as file:
+        text = file.read(LARGEST_CONFIG + 1)
+    if len(text) > LARGEST_CONFIG:
+        raise ValueError(f"{path} is too large for a config file: it has more than {LARGEST_CONFIG} bytes")
+    try:
+        return tomllib.loads(text.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be read as TOML: {error}") from error

@@ -17,9 +17,12 @@ def model(run: Run | Saved) -> str:
     return str(settings.model)
 
 
-def ahead(run: Run | Saved) -> str:
-    """How far ahead."""
-    horizon = run.settings.horizon
+def ahead(horizon: int) -> str:
+    """How far ahead.
+
+    >>> ahead(1), ahead(24)
+    ('one row', '24 rows')
+    """
     return "one row" if horizon == 1 else f"{horizon} rows"
 
 
@@ -33,8 +36,7 @@ def inputs(run: Run | Saved) -> list[tuple[str, str]]:
     if known:
         lines.append(("Known", f"with their row: {_some(known)}"))
     if plan is not None and plan.late:
-        before = "one row" if settings.horizon == 1 else f"{settings.horizon} rows"
-        late = f"{_some(plan.names[plan.known :])}: values of {before} before"
+        late = f"{_some(plan.names[plan.known :])}: values of {ahead(settings.horizon)} before"
         lines.append(("Late", f"{late} (--features names columns that are known with their row)"))
     if settings.lags:
         how = "" if run.settings.lags is not None else _how(run)

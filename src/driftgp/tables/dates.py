@@ -39,8 +39,8 @@ _CLOCK = r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2})(?:[:.](?P<second>\d{2})(?:[
 _HALF = r"(?: ?(?P<half>[ap])\.?m\.?)?"
 _OFFSET = r"(?: ?(?P<offset>z|utc|gmt|[+-]\d{2}(?::?\d{2})?))?"
 _DATED = rf"{_WEEKDAY}(?:{_NUMBERS}|{_DAY_NAME}|{_NAME_DAY})(?:(?:t|,? +|:){_CLOCK}{_HALF}{_OFFSET})?"
-_TIME = rf"(?i)^(?:{_DATED}|{_MONTH})$"
-_HOURS = rf"(?i)^{_CLOCK}{_HALF}$"
+_TIME = rf"(?i-u)^(?:{_DATED}|{_MONTH})$"
+_HOURS = rf"(?i-u)^{_CLOCK}{_HALF}$"
 
 
 class Times(NamedTuple):
@@ -186,7 +186,7 @@ def _time_of_day() -> pl.Expr:
 
 def _offset() -> pl.Expr:
     """Seconds ahead of UTC, null without an offset or for one of a day or more."""
-    text = pl.col("offset").str.replace(r"(?i)^(?:z|utc|gmt)$", "+00").str.replace(":", "", literal=True)
+    text = pl.col("offset").str.replace(r"(?i-u)^(?:z|utc|gmt)$", "+00").str.replace(":", "", literal=True)
     number = text.str.pad_end(5, "0").cast(pl.Int64, strict=False)  # ±hhmm
     seconds = 3600 * (number.abs() // 100) + 60 * (number.abs() % 100)
     return pl.when(seconds < 86400).then(number.sign() * seconds)

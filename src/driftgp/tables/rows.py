@@ -11,7 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, TypedDict, cast
 
@@ -56,6 +56,7 @@ class FileRows:
     live: bool = False  # rows are given as they come
     complain: Complain | None = None  # called with a line about each malformed row, which is then left out
     left_out: int = 0  # rows that were
+    _ahead: list[Lines] = field(default_factory=list)  # rows that were read and not yet taken
 
     def __enter__(self) -> FileRows:
         """Use the rows in a `with` statement, which closes their file."""
@@ -71,12 +72,12 @@ class FileRows:
         parts: list[Lines] = []
         left = most
         while left and not (self.live and left < most):
-            part = next(self.source, None)
+            part = self._ahead.pop() if self._ahead else next(self.source, None)
             if part is None:
                 break
             if len(part) > left:
                 part, rest = part.split(left)
-                self._put_back(rest)
+                self._ahead.append(rest)
             left -= len(part)
             parts.append(part)
             if part.fault is not None and self.complain is None:
@@ -85,9 +86,6 @@ class FileRows:
                 self.pass_over(part.fault)
                 parts[-1] = replace(part, fault=None)
         return Lines.joined(parts) if parts else next(gathered([], len(self.header)))
-
-    def _put_back(self, lines: Lines) -> None:
-        self.source = chain([lines], self.source)
 
     def pass_over(self, error: ValueError) -> None:
         """Leave a row out."""
@@ -100,7 +98,7 @@ class FileRows:
         lines = self.take(count)
         if not len(lines):
             raise lines.fault or ValueError(f"{self.place} has a header and no rows: there is nothing to predict")
-        self._put_back(lines)
+        self._ahead.append(lines)
         return lines
 
     def every(self, most: int = 1 << 14) -> Iterator[Lines]:

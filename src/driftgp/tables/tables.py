@@ -42,7 +42,7 @@ class _Named(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TextTable:
     """The cells of one sheet or file as text; `rows` are their row numbers as a spreadsheet shows them."""
 
     path: Path
@@ -110,7 +110,7 @@ class Table:
         return cells
 
 
-def read_table(path: Path, sheet: str | None = None, columns: Collection[str] | None = None) -> Table:
+def read_table(path: Path, sheet: str | None = None, columns: Collection[str] | None = None) -> TextTable:
     """Read a CSV (also gzipped), a Parquet file or a sheet of a workbook, whole or the `columns` named."""
     with _named_errors(path):
         _refuse_too_large(path)
@@ -208,7 +208,7 @@ def _named_errors(path: Path) -> Iterator[None]:
         raise _unreadable(path, error) from error
 
 
-def _read_sheet(path: Path, sheet: str | None, columns: Collection[str] | None) -> Table:
+def _read_sheet(path: Path, sheet: str | None, columns: Collection[str] | None) -> TextTable:
     book = fastexcel.read_excel(path)
     name = book.sheet_names[0] if sheet is None else sheet
     header: list[str] = []
@@ -221,13 +221,13 @@ def _read_sheet(path: Path, sheet: str | None, columns: Collection[str] | None) 
     return _table(path, name, header, cells)
 
 
-def _table(path: Path, sheet: str | None, header: Sequence[str], cells: pl.DataFrame) -> Table:
+def _table(path: Path, sheet: str | None, header: Sequence[str], cells: pl.DataFrame) -> TextTable:
     """The table without its blank rows; the other rows keep their numbers."""
     cells = cells.with_columns(pl.all().str.strip_chars().replace("", None))
     filled = np.zeros(cells.height, dtype=np.bool_)
     for column in cells:
         filled |= column.is_not_null().to_numpy()
-    table = Table(path, sheet, tuple(header), cells.filter(filled), np.flatnonzero(filled) + FIRST_ROW)
+    table = TextTable(path, sheet, tuple(header), cells.filter(filled), np.flatnonzero(filled) + FIRST_ROW)
     if not header or (cells.width and not filled.any()):
         raise ValueError(f"{table.place} has no rows: expected a header and at least one row of data")
     return table

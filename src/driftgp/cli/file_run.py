@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from driftgp.runs import Answers, Saved, Settings
+    from driftgp.runs import Answers, RunSettings, Saved
     from driftgp.tables.rows import FileRows
 
 
 @dataclass
-class Job:
+class FileRun:
     """Rows of a table to predictions in a file, a checkpoint, a summary and pictures."""
 
-    settings: Settings
+    settings: RunSettings
     rows: FileRows
     file: str  # its name
     live: bool  # rows are answered one by one, as they come
