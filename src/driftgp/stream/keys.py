@@ -1,7 +1,7 @@
 """Keys of a fleet: text or whole numbers, never null."""
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from driftgp.base.frames import Column
 
 Key = str | int
 SeriesKey = Key | None  # None: the one series of an `Online`
+AnyKey = TypeVar("AnyKey", Key, SeriesKey)
 _LARGEST = 10**100
 
 
@@ -51,9 +52,13 @@ def _plain(keys: list[Any]) -> list[Key]:
     return plain
 
 
-def codes(keys: list[Key]) -> tuple[list[Key], np.ndarray]:
-    """Return the different keys in the order of their coming, and for every row which of them it has."""
-    seen: dict[Key, int] = {}
+def codes(keys: Sequence[AnyKey]) -> tuple[list[AnyKey], np.ndarray]:
+    """Return the different keys in the order of their coming, and for every row which of them it has.
+
+    >>> codes(["b", "a", "b"])
+    (['b', 'a'], array([0, 1, 0]))
+    """
+    seen: dict[AnyKey, int] = {}
     which = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(keys))
     return list(seen), which
 

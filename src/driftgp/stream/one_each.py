@@ -13,7 +13,7 @@ import numpy as np
 from driftgp.engine import Batch
 from driftgp.predictions import Prediction
 from driftgp.stream.keys import SeriesKey
-from driftgp.stream.rows import Part
+from driftgp.stream.rows import ForecastRecords
 from driftgp.stream.series import Series
 from driftgp.stream.together import assembled
 
@@ -53,6 +53,6 @@ def one_each(series: list[Series], block: "Block", y: np.ndarray) -> Prediction:
         records = stack.engine.run(stack.records, slots, np.arange(1, N + 1), batch)
         for row in own:
             series[row].learned += 1
-        made.append([Part(stack, records)])
+        made.append([ForecastRecords(stack, records)])
         places.append(np.array(own))
     return assembled(made, places, block.source)

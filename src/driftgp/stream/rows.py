@@ -43,14 +43,14 @@ class EngineCall(NamedTuple):
     batch: Batch
 
 
-class Part(NamedTuple):
+class ForecastRecords(NamedTuple):
     """Forecasts of some of the rows, one after another."""
 
     stack: Stack
     records: np.ndarray
 
 
-Predicting = Generator[EngineCall, np.ndarray, list[Part]]
+Predicting = Generator[EngineCall, np.ndarray, list[ForecastRecords]]
 Learning = Generator[EngineCall, np.ndarray, None]
 
 

@@ -24,7 +24,7 @@ from driftgp.stream.keys import SeriesKey
 from driftgp.stream.one_each import one_each, settled
 from driftgp.stream.plan import Categories, Encoder, Plan, listed
 from driftgp.stream.reading import Block, Reader, refuse_gaps
-from driftgp.stream.rows import Part, Predicting, SeriesRows
+from driftgp.stream.rows import ForecastRecords, Predicting, SeriesRows
 from driftgp.stream.series import Series
 from driftgp.stream.settings import Settings, promised
 from driftgp.stream.stacks import Stacks
@@ -292,7 +292,7 @@ class Streams:
     ) -> tuple[Prediction | None, dict[str, np.ndarray]]:
         """Do the same, with the rows of each series as its story has them."""
         before, begun, which = (self._plan, self._derived, self.named), self.begun, by_key(keys)
-        made: list[list[Part]] = []
+        made: list[list[ForecastRecords]] = []
         try:
             self.share(block.plan, named=block.named)
             gaps = np.isnan(block.codes[:, : self.plan.known]).any(1)
@@ -331,7 +331,7 @@ class Streams:
         at_once: bool,
         known: np.ndarray | None,
         overtaken: bool,
-    ) -> list[list[Part]]:
+    ) -> list[list[ForecastRecords]]:
         """Run some series over their rows, and store the results.
 
         If more than the state changes, the series learns on a copy, which replaces it in one step. So an error before
@@ -420,7 +420,7 @@ class Streams:
 
 def _job(series: Series, own: Prepared, *, at_once: bool, known: np.ndarray | None, overtaken: bool) -> Predicting:
     """The job of a series over its rows; late rows are only predicted."""
-    parts: list[Part] = []
+    parts: list[ForecastRecords] = []
     late, rows = own.passed.late & (not overtaken), own.rows
     horizon = series.owner.settings.horizon
     if at_once and series.queue is not None:

@@ -19,7 +19,7 @@ from driftgp.stream.begin import FIRST, Choice
 from driftgp.stream.clock import Clock, in_steps
 from driftgp.stream.derived import Past
 from driftgp.stream.plan import Categories, Encoder, never_there
-from driftgp.stream.rows import Buffer, EngineCall, Learning, Part, Predicting, SeriesRows, Waiting
+from driftgp.stream.rows import Buffer, EngineCall, ForecastRecords, Learning, Predicting, SeriesRows, Waiting
 from driftgp.stream.stacks import Slot
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Series:
         if self.slot is None or self.is_cold:
             return (yield from self._cold(raw))
         made = yield EngineCall(self.slot, Batch(self._encoder.expanded(raw)))
-        return [Part(self.slot.stack, made)]
+        return [ForecastRecords(self.slot.stack, made)]
 
     @property
     def is_cold(self) -> bool:
@@ -87,19 +87,19 @@ class Series:
         """The forecast before anything was learned, the same for all rows."""
         if self.slot is not None:
             made = yield EngineCall(self.slot, Batch(np.zeros((len(raw), self.slot.stack.layout.inputs))))
-            return [Part(self.slot.stack, made)]
+            return [ForecastRecords(self.slot.stack, made)]
         encoder = self.owner.encoder(self.owner.plan.grown(self.categories, raw[0]))
         slot = self._started(self._meanwhile(encoder), encoder, None)
         X = np.zeros((len(raw), encoder.width)) if self.is_cold else encoder.expanded(raw)
         made = yield EngineCall(slot, Batch(X))
         slot.stack.release(slot.number)
-        return [Part(slot.stack, made)]
+        return [ForecastRecords(slot.stack, made)]
 
     # ---- predict and learn at once -----------------------------------------------------------------------------------
 
     def prompt(self, rows: SeriesRows, known: np.ndarray | None = None) -> Predicting:
         """Predict each row and then learn from it; `known` is an earlier forecast of the first row."""
-        parts: list[Part] = []
+        parts: list[ForecastRecords] = []
         begin = 0
         if self.slot is None:
             self._open(rows.raw[0])
@@ -117,7 +117,7 @@ class Series:
                 yield from self._learn(some)
             else:
                 made = yield self._lesson(some, known)
-                parts.append(Part(self._slot.stack, made))
+                parts.append(ForecastRecords(self._slot.stack, made))
                 yield from self._noted(some)
             begin, known = begin + len(some), None
         return parts
@@ -166,7 +166,7 @@ class Series:
 
     def _later(
         self, queue: SeriesRows, labels: SeriesRows, rows: SeriesRows, *, last: bool
-    ) -> Generator[EngineCall, np.ndarray, Part]:
+    ) -> Generator[EngineCall, np.ndarray, ForecastRecords]:
         """Learn each label just before the row at the same place is predicted; the last may choose the model."""
         X, elapsed = self._encoder.expanded(labels.raw), in_steps(labels.spans, labels.steps)
         kept = [made for made in self.issued if made is not None]
@@ -184,7 +184,7 @@ class Series:
             self.issued[-1] = made.records
             return made
         X_next = self._encoder.expanded(rows.raw)
-        made = Part(
+        made = ForecastRecords(
             self._slot.stack, (yield EngineCall(self._slot, Batch(X, labels.y, elapsed, X_next, issued, places)))
         )
         self._push(queue.then(rows).part(slice(N, None)), made.records)

@@ -9,14 +9,14 @@ import numpy as np
 from driftgp.base.frames import Source
 from driftgp.engine import Batch
 from driftgp.predictions import Prediction, joined
-from driftgp.stream.keys import SeriesKey
-from driftgp.stream.rows import EngineCall, Part, Predicting
+from driftgp.stream.keys import SeriesKey, codes
+from driftgp.stream.rows import EngineCall, ForecastRecords, Predicting
 from driftgp.stream.stacks import Stack, words_of
 
 
-def run_together(jobs: list[Predicting]) -> list[list[Part]]:
+def run_together(jobs: list[Predicting]) -> list[list[ForecastRecords]]:
     """Run the jobs of several series; the rows of all that have one model go to the engine in one call."""
-    results: list[list[Part]] = [[] for _ in jobs]
+    results: list[list[ForecastRecords]] = [[] for _ in jobs]
     waiting: dict[int, EngineCall] = {}
 
     def go_on(i: int, made: np.ndarray | None) -> None:
@@ -94,16 +94,15 @@ def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 def by_key(keys: Sequence[SeriesKey]) -> dict[SeriesKey, np.ndarray]:
     """The rows of each key, in the order in which keys come."""
-    seen: dict[SeriesKey, int] = {}
-    which = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(keys))
-    if len(seen) == 1:
+    different, which = codes(keys)
+    if len(different) == 1:
         return {keys[0]: np.arange(len(keys))}
     order = np.argsort(which, kind="stable")
-    ends = np.cumsum(np.bincount(which, minlength=len(seen)))
-    return dict(zip(seen, np.split(order, ends[:-1]), strict=True))
+    ends = np.cumsum(np.bincount(which, minlength=len(different)))
+    return dict(zip(different, np.split(order, ends[:-1]), strict=True))
 
 
-def assembled(made: list[list[Part]], places: list[np.ndarray], source: Source | None) -> Prediction:
+def assembled(made: list[list[ForecastRecords]], places: list[np.ndarray], source: Source | None) -> Prediction:
     """The forecasts of all series in the order of the rows: one prediction, or one per model put together."""
     by_stack: dict[int, tuple[Stack, list[np.ndarray], list[np.ndarray]]] = {}
     for parts, where in zip(made, places, strict=True):
