@@ -14,7 +14,7 @@ from driftgp.stream import keys as naming
 from driftgp.stream import settings, store
 from driftgp.stream.begin import Given, Start
 from driftgp.stream.entry import Entry
-from driftgp.stream.evaluation import in_parts, with_rows
+from driftgp.stream.evaluation import with_progress, with_rows
 from driftgp.stream.keys import Key
 from driftgp.stream.reading import Block
 from driftgp.stream.runtime import Streams
@@ -219,7 +219,7 @@ class Fleet(Entry):
             targets = self._streams.targets(block, y)
             made: Prediction | None
             if progress and listed:
-                made, flags = in_parts(self._streams, block, targets, listed, None)
+                made, flags = with_progress(self._streams, block, targets, listed, None)
             else:
                 made, flags = self._streams.take(block, targets, listed, at_once=at_once)
             if made is None:

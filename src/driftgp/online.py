@@ -10,12 +10,12 @@ from driftgp import checkpoint
 from driftgp.base import frames, sealed
 from driftgp.defaults import Effort, Support
 from driftgp.models.model import Model, State
-from driftgp.predictions import Forecast, Prediction, joined
+from driftgp.predictions import Forecast, Prediction
 from driftgp.stream import pending, store
 from driftgp.stream.base_column import Base
 from driftgp.stream.begin import Default, Given, Start
 from driftgp.stream.entry import Entry
-from driftgp.stream.evaluation import in_parts, with_rows
+from driftgp.stream.evaluation import in_parts, with_progress, with_rows
 from driftgp.stream.pending import Id
 from driftgp.stream.plan import Plan
 from driftgp.stream.quick import Quick, quick
@@ -338,23 +338,21 @@ class Online(Entry):
         Args:
             X: the rows.
             y: their targets.
-            elapsed: as in `update`: numbers, or None.
+            elapsed: as in `update`.
             every: rows from one call of `watch` to the next.
             watch: a function of the state, which changes after the call.
         """
         frames.same_index(X, y)
         with self.lock:
             block = self._streams.read(X, learn=True)
-            targets, made = self._streams.targets(block, y), []
-            for begin in range(0, len(block.codes), every):
-                rows = slice(begin, begin + every)
+            targets = self._streams.targets(block, y)
+
+            def look(done: int) -> None:  # noqa: ARG001
                 watch(State.own(self.model, self._slot.stack.layout, self._slot.stack.record(self._slot.number)))
-                some = block.part(rows)
-                passed = None if elapsed is None else np.asarray(elapsed)[rows]
-                keys = [None] * len(some.codes)
-                made.append(self._streams.take(some, targets[rows], keys, elapsed=passed, at_once=False)[0])
+
+            made, _ = in_parts(self._streams, block, targets, [None] * len(block.codes), elapsed, every, look)
             self._ready()
-        return joined([part for part in made if part is not None], block.source)
+        return made
 
     def warm(self, X: Any, y: Any) -> None:
         """Begin with a batch of rows, X (N×D, or a frame) and y. They choose the model, which is used at once."""
@@ -392,7 +390,7 @@ class Online(Entry):
         keys = [None] * len(block.codes)
         made: Prediction | None
         if progress and keys and not block.single:
-            made, flags = in_parts(streams, block, targets, keys, elapsed)
+            made, flags = with_progress(streams, block, targets, keys, elapsed)
         else:
             known, at_once = self._issued(issued, block), at_once or block.single
             made, flags = streams.take(block, targets, keys, elapsed=elapsed, at_once=at_once, known=known)

@@ -143,6 +143,12 @@ def test_elapsed_may_differ_from_row_to_row(model, state):
     np.testing.assert_allclose(run.state.w, by_hand.w, rtol=1e-12)
 
 
+def test_one_elapsed_time_for_all_rows_may_be_watched(model, state):
+    plain = evaluate.prequential(model, state, X[12:], TARGET[12:], 2.0)
+    watched = evaluate.prequential(model, state, X[12:], TARGET[12:], 2.0, noise_and_count, 7)
+    np.testing.assert_array_equal(watched.prediction.mean, plain.prediction.mean)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

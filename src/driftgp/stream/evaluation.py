@@ -1,5 +1,6 @@
 """Predictions together with their rows: times, keys, targets and flags."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ _LEAST = 500  # rows of a part
 _EACH = 10  # rows of each key in a part
 
 
-def in_parts(
+def with_progress(
     streams: Streams, block: Block, y: np.ndarray, keys: list[Any], elapsed: Any
 ) -> tuple[Prediction, dict[str, np.ndarray]]:
     """Do the same as `Streams.take`, bit for bit, and show the progress."""
@@ -27,16 +28,31 @@ def in_parts(
         refuse_gaps(block.codes[:, : block.plan.known], block.plan)
     N = len(block.codes)
     size = max(_LEAST, N // _PARTS, _EACH * len(set(keys)))
+    with Progress(N, "rows") as progress:
+        found = in_parts(streams, block, y, keys, elapsed, size, progress.to)
+        progress.to(N)
+    return found
+
+
+def in_parts(
+    streams: Streams,
+    block: Block,
+    y: np.ndarray,
+    keys: list[Any],
+    elapsed: Any,
+    size: int,
+    before: Callable[[int], Any],
+) -> tuple[Prediction, dict[str, np.ndarray]]:
+    """The same in parts of this many rows; `before` is called before each of them with the number of rows done."""
     passed = None if elapsed is None else np.asarray(elapsed)
     parts, flags = [], []
-    with Progress(N, "rows") as progress:
-        for begin in range(0, N, size):
-            rows = slice(begin, begin + size)
-            own = passed if passed is None or passed.ndim == 0 else passed[rows]
-            made, remarks = streams.take(block.part(rows), y[rows], keys[rows], elapsed=own, at_once=False)
-            parts += [] if made is None else [made]
-            flags.append(remarks)
-            progress.to(min(begin + size, N))
+    for begin in range(0, len(block.codes), size):
+        before(begin)
+        rows = slice(begin, begin + size)
+        own = passed if passed is None or passed.ndim == 0 else passed[rows]
+        made, remarks = streams.take(block.part(rows), y[rows], keys[rows], elapsed=own, at_once=False)
+        parts += [] if made is None else [made]
+        flags.append(remarks)
     return joined(parts, block.source), {name: np.concatenate([own[name] for own in flags]) for name in flags[0]}
 
 
