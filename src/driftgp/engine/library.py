@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftgp.contract.records import Entry
 
-INTERFACE = 10  # DRIFTGP_INTERFACE
+INTERFACE = 11  # DRIFTGP_INTERFACE
 NAME = {"darwin": "libdriftgp.dylib", "win32": "driftgp.dll"}.get(sys.platform, "libdriftgp.so")
 # Builds for one kind of processor each, in the order of driftgp.h; the first is the one that suits this processor.
 LEVELS = ("best", "plain", "x86_v3", "x86_v4")

@@ -28,7 +28,8 @@ class Anchored : public Node {
            stage = 0, at = 0, first = 0, span = 0, next_Z = 0, next_N = 0, next_points = 0, sums = 0, moments = 0,
            totals = 0;
     int ldF = 0;
-    Remembered last;  // of a forecast: φ, and C φ of each head, by x
+    Remembered last;    // of a forecast: φ, and C φ of each head, by x
+    Remembered scales;  // hyperparameters, by their logarithms
 
     // ---- rows and regressions
 
@@ -40,9 +41,16 @@ class Anchored : public Node {
         std::copy_n(x, D, state + X + to * D), std::copy_n(target, P, state + y + to * P);
         whole(state, rows)++, whole(state, fresh)++;
     }
+    // Those of the last row of this call, if they are the same: an exponential for each would be much of a row's work.
+    Hyperparameters hyperparameters(const double *state, Memory &memory) const {
+        if (const double *known = scales.find(state, 0, state + theta, memory)) return Hyperparameters(D, known);
+        Hyperparameters p(state + theta, D, memory);
+        p.put(scales.keep(state, 0, state + theta, memory));
+        return p;
+    }
     void find_features(const double *state, const double *x, double *phi, Memory &memory) const {
         Lease lease(memory);
-        Hyperparameters p(state + theta, D, memory);
+        Hyperparameters p = hyperparameters(state, memory);
         FixedPoints(p, state + Z, M, int(whole(state, points))).features(x, state + N, phi, F, memory);
     }
     void recur(double *state, const double *x, const double *target, double *wrong, Memory &memory) const {
@@ -498,7 +506,7 @@ class Anchored : public Node {
         next_points = state.wholes("next_points") - start;
         sums = state.floats("sums", std::max<size_t>(H, 2) * packed_size(F)) - start;
         moments = state.floats("moments", H * F * P) - start, totals = state.floats("totals", 5 + D) - start;
-        last.declare(state, D, (1 + H) * F);
+        last.declare(state, D, (1 + H) * F), scales.declare(state, K, Hyperparameters::numbers(D));
     }
     void declare_forecast(Layout &forecast) override {
         for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);

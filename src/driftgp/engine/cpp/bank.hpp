@@ -125,20 +125,24 @@ class Bank : public Node {
         said[0] = original[0] + rho(state, at) * state[last + at];
         said[P] = original[P] * gained, said[2 * P] = original[2 * P] * gained;
     }
-    bool counts(const double *x, const double *y, int p) const {
-        return std::isfinite(y[p]) && (fills_gaps() || all_finite(x, D));
+    // Targets that are there, at inputs that can be learned from, and zeros elsewhere.
+    double *counted(const double *x, const double *y, Memory &memory) const {
+        bool usable = fills_gaps() || all_finite(x, D);
+        double *counts = memory.take(P);
+        for (int p = 0; p < P; p++) counts[p] = usable && std::isfinite(y[p]);
+        return counts;
     }
     // Soft Bayes, by the densities of the outputs that are there.
-    void weigh(double *state, const double *x, const double *y, const double *made, double *scores) const {
+    void weigh(double *state, const double *counts, const double *y, const double *made, double *scores) const {
         size_t V = voices_in_all();
         int there = 0;
-        for (int p = 0; p < P; p++) there += counts(x, y, p);
+        for (int p = 0; p < P; p++) there += counts[p] > 0.0;
         double best = -INFINITE, expected = 0.0, total = 0.0, *w = state + weights;
         for (size_t v = 0; v < V; v++) {
             const double *said = made + told_voices[v];
             scores[v] = 0.0;
             for (int p = 0; p < P; p++)
-                if (counts(x, y, p)) {
+                if (counts[p] > 0.0) {
                     double z = (y[p] - said[p]) / std::sqrt(said[P + p]);
                     scores[v] += (normal_log_pdf(z) - 0.5 * std::log(said[P + p])) / there;
                 }
@@ -161,13 +165,13 @@ class Bank : public Node {
         return limited(HALFWAY * stacked, limit);
     }
     // Recursive ridge regression of y − m̄ on m_k − m̄, for each output by itself.
-    void restack(double *state, const double *x, const double *y, const double *made, Memory &memory) const {
+    void restack(double *state, const double *counts, const double *y, const double *made, Memory &memory) const {
         Lease lease(memory);
         int V = int(voices_in_all()), ld = padded(V);
         double *d = memory.zeros(ld), *S = memory.zeros(size_t(V) * ld);
         state[errors] = std::min(state[errors] + 1.0, TWIN_MEMORY);
         for (int p = 0; p < P; p++) {
-            if (!counts(x, y, p)) continue;
+            if (counts[p] == 0.0) continue;
             double middle = 0.0;
             for (int v = 0; v < V; v++) middle += made[told_weights + v] * made[told_voices[v] + p];
             for (int v = 0; v < V; v++) d[v] = bounded(made[told_voices[v] + p] - middle);
@@ -196,11 +200,11 @@ class Bank : public Node {
         }
     }
     // Learns how much of the error that each twin knew came again.
-    void correct(double *state, const double *x, const double *y, const double *made) const {
+    void correct(double *state, const double *counts, const double *y, const double *made) const {
         const double rate = 1.0 - 1.0 / TWIN_MEMORY;
         for (size_t c = 0; c < corrected.size(); c++)
             for (int p = 0; p < P; p++) {
-                if (!counts(x, y, p)) continue;
+                if (counts[p] == 0.0) continue;
                 size_t at = c * P + p;
                 double wrong = bounded(y[p] - made[told_voices[corrected[c]] + p]), before = made[told_last + at];
                 double rest = bounded(y[p] - made[told_twins + c * 3 * P + p]);
@@ -322,14 +326,13 @@ class Bank : public Node {
             ask_members(state, x, made, memory);
             known = made;
         }
-        bool any = false;
-        for (int p = 0; p < P; p++) any |= counts(x, y, p);
-        if (any) {
-            weigh(state, x, y, known, memory.take(voices_in_all()));
-            restack(state, x, y, known, memory);
-            correct(state, x, y, known);
+        const double *counts = counted(x, y, memory);
+        if (std::any_of(counts, counts + P, [](double there) { return there > 0.0; })) {
+            weigh(state, counts, y, known, memory.take(voices_in_all()));
+            restack(state, counts, y, known, memory);
+            correct(state, counts, y, known);
             for (int p = 0; p < P; p++)
-                if (counts(x, y, p)) span->widen(state, p, y[p]);
+                if (counts[p] > 0.0) span->widen(state, p, y[p]);
         }
         double *room = memory.take(D + P);
         for (size_t i = 0; i < windows.size(); i++) {

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /* Changes with anything that Python and C++ have to agree on. */
-#define DRIFTGP_INTERFACE 10
+#define DRIFTGP_INTERFACE 11
 
 enum { DRIFTGP_OK = 0, DRIFTGP_UNKNOWN = 1, DRIFTGP_INVALID = 2, DRIFTGP_NO_MEMORY = 3 };
 enum { DRIFTGP_STATE = 0, DRIFTGP_FORECAST = 1 };

@@ -15,14 +15,23 @@ constexpr double POINT_JITTER = 1e-6;  // as in evidence.py
 struct Hyperparameters {
     int D;
     double variance, noise;
-    double *inverse_square, *linear;  // 1/ℓ² and √v, D each
+    const double *inverse_square, *linear;  // 1/ℓ² and √v, D each
 
+    static int numbers(int D) { return 2 * D + 2; }
+    // As `put` has left them.
+    Hyperparameters(int D, const double *numbers)
+        : D(D), variance(numbers[2 * D]), noise(numbers[2 * D + 1]), inverse_square(numbers), linear(numbers + D) {}
+    void put(double *numbers) const {
+        std::copy_n(inverse_square, D, numbers), std::copy_n(linear, D, numbers + D);
+        numbers[2 * D] = variance, numbers[2 * D + 1] = noise;
+    }
     Hyperparameters(const double *theta, int D, Memory &memory) : D(D) {
-        inverse_square = memory.take(D), linear = memory.take(D);
+        double *squares = memory.take(D), *roots = memory.take(D);
         for (int d = 0; d < D; d++) {
-            inverse_square[d] = std::exp(-2.0 * theta[d]);
-            linear[d] = std::sqrt(std::exp(theta[D + 1 + d]));
+            squares[d] = std::exp(-2.0 * theta[d]);
+            roots[d] = std::sqrt(std::exp(theta[D + 1 + d]));
         }
+        inverse_square = squares, linear = roots;
         variance = std::exp(theta[D]), noise = std::exp(theta[2 * D + 1]);
     }
     // Several vectors of points at a time: one alone would wait for each sum before the next.
@@ -42,8 +51,13 @@ struct Hyperparameters {
     void covariance(const double *x, const double *Z, int apart, int m, double *row) const {
         int j = 0;
         for (; j + 4 * W <= m; j += 4 * W) near<4>(x, Z + j, apart, row + j);
-        for (; j + W <= m; j += W) near<1>(x, Z + j, apart, row + j);
-        for (; j < m; j++) {
+        switch ((m - j) / W) {
+            case 3: near<3>(x, Z + j, apart, row + j); break;
+            case 2: near<2>(x, Z + j, apart, row + j); break;
+            case 1: near<1>(x, Z + j, apart, row + j); break;
+            default: break;
+        }
+        for (j += (m - j) / W * W; j < m; j++) {
             double r2 = 0.0;
             for (int d = 0; d < D; d++) {
                 double away = x[d] - Z[size_t(d) * apart + j];

@@ -155,6 +155,29 @@ class Kernel {
         return k;
     }
 
+    // k(x, x) of each of the points, or of the samples, up to whole vectors.
+    void diagonals(bool with_samples, double *k, int sum = 0) const {
+        const Points &x = with_samples ? samples : points;
+        clear(k, x.ld);
+        for (const Term &term : formula.sums[sum]) {
+            const double *v = theta + term.variance;
+            if (term.kind == driftgp::PRODUCT) {
+                Lease lease(memory);
+                double *first = memory.take(x.ld), *second = memory.take(x.ld);
+                diagonals(with_samples, first, term.first), diagonals(with_samples, second, term.second);
+                for (int i = 0; i < x.ld; i += W) store(k + i, load(k + i) + load(first + i) * load(second + i));
+            } else if (term.kind != driftgp::LINEAR) {
+                for (int i = 0; i < x.ld; i += W) store(k + i, load(k + i) + *v);
+            } else {
+                for (int d = 0; d < D; d++) {
+                    const double *column = x.turned + size_t(d) * x.ld;
+                    double own = v[term.each ? d : 0];
+                    for (int i = 0; i < x.ld; i += W)
+                        store(k + i, load(k + i) + own * load(column + i) * load(column + i));
+                }
+            }
+        }
+    }
     // Covariance of x with each of the points, or of the samples.
     void row(const double *x, bool with_samples, double *k, int sum = 0) const {
         const Points &z = with_samples ? samples : points;
@@ -212,7 +235,7 @@ class Kernel {
         }
     }
 
-    // The same for the diagonal: Σ_i a_i k(x_i, x_i).
+    // The same for the diagonal: Σ_i a_i k(x_i, x_i); a is 0 from n on, up to whole vectors.
     void pull_diagonal(bool with_samples, const double *a, double *gradient, int sum = 0) const {
         const Points &x = with_samples ? samples : points;
         double total = 0.0;
@@ -222,10 +245,11 @@ class Kernel {
             double *g = gradient + term.variance;
             if (term.kind == driftgp::PRODUCT) {
                 Lease lease(memory);
-                double *first = memory.take(x.n), *second = memory.take(x.n);
-                for (int i = 0; i < x.n; i++) {
-                    first[i] = a[i] * diagonal(x.rows + size_t(i) * D, term.second);
-                    second[i] = a[i] * diagonal(x.rows + size_t(i) * D, term.first);
+                double *first = memory.take(x.ld), *second = memory.take(x.ld);
+                diagonals(with_samples, first, term.second), diagonals(with_samples, second, term.first);
+                for (int i = 0; i < x.ld; i += W) {
+                    store(first + i, load(a + i) * load(first + i));
+                    store(second + i, load(a + i) * load(second + i));
                 }
                 pull_diagonal(with_samples, first, gradient, term.first);
                 pull_diagonal(with_samples, second, gradient, term.second);
@@ -233,12 +257,10 @@ class Kernel {
                 *g += *v * total;
             } else {
                 for (int d = 0; d < D; d++) {
-                    double squares = 0.0;
-                    for (int i = 0; i < x.n; i++) {
-                        double xd = x.turned[size_t(d) * x.ld + i];
-                        squares += a[i] * xd * xd;
-                    }
-                    g[term.each ? d : 0] += v[term.each ? d : 0] * squares;
+                    const double *column = x.turned + size_t(d) * x.ld;
+                    Vec squares{};
+                    for (int i = 0; i < x.ld; i += W) squares += load(a + i) * load(column + i) * load(column + i);
+                    g[term.each ? d : 0] += v[term.each ? d : 0] * DRIFTGP_LEVEL::sum(squares);
                 }
             }
         }

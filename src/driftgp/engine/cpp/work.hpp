@@ -463,9 +463,10 @@ class Work {
     // κ = Σ w k(x, x)
     double total_variance(double n) const {
         if (kernel.level()) return n * kernel.diagonal(state.X);
-        double kappa = 0.0;
-        for (int t = 0; t < T; t++) kappa += state.w[t] * kernel.diagonal(state.X + size_t(t) * D);
-        return kappa;
+        Lease lease(memory);
+        double *variances = memory.take(ldT);
+        kernel.diagonals(true, variances);
+        return plain_dot<true>(state.w, variances, T);
     }
     // Kux, if it is to be `filled`, and the five statistics of the window (bound.statistics).
     void sums(bool filled) {
