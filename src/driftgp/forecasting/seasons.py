@@ -24,6 +24,8 @@ CANDIDATES = 8
 LEAST, CYCLES = 0.2, 1.5  # r has to be LEAST + CYCLES / cycles
 FIRM, APART = 4.0, 6.0  # least F of a season: FIRM plus APART standard deviations of the F of noise
 NEARLY = 0.9  # share of the best r: the shortest season with at least this share is taken
+DAYS = (24, 48, 96)  # rows that may be a day where there are no times: of hours, half hours and quarters
+WEEKS = (WEEK, 5)  # days of a week: all of them, or those on which markets trade
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def of_clock(step: float | None) -> Seasons:
 def found(y: np.ndarray, given: Iterable[int] = ()) -> tuple[int, ...]:
     """Lengths of the seasons that values show, two at most; of those given, the longer ones that are multiples.
 
+    A season of 24, 48 or 96 rows may be a day, and has a week then: of seven days, if these rows do not show one of five.
+
     >>> t = np.arange(700)
     >>> noise = np.random.default_rng(0).normal(size=700)
     >>> found(np.sin(2 * np.pi * t / 24) + (t // 24 % 7 > 4) + 0.3 * noise)
@@ -85,7 +89,7 @@ def found(y: np.ndarray, given: Iterable[int] = ()) -> tuple[int, ...]:
     ((), ())
     """
     y = _filled(np.asarray(y, np.float64))
-    lengths = tuple(given)
+    given = lengths = tuple(given)
     if not lengths:
         some = _peaks(y)
         shown = [(p, _repeats(y, p)) for p in some]
@@ -97,18 +101,16 @@ def found(y: np.ndarray, given: Iterable[int] = ()) -> tuple[int, ...]:
     p = lengths[-1]
     if len(lengths) == 1 and 3 * p <= LONGEST:
         rest = _less_season(y, p)
-        multiples = [(k * p, _repeats(rest, k * p)) for k in range(2, 15) if 3 * k * p <= len(y) and k * p <= LONGEST]
-        multiples = [(q, r) for q, r in multiples if r > LEAST + CYCLES * q / len(y)]
+        multiples = [(k, _repeats(rest, k * p)) for k in range(2, 15) if 3 * k * p <= len(y) and k * p <= LONGEST]
+        multiples = [(k, r) for k, r in multiples if r > LEAST + CYCLES * k * p / len(y)]
+        if p in DAYS:
+            shown_weeks = [k for k in WEEKS if any(k == other for other, _ in multiples)]
+            return (p, (*shown_weeks, WEEK)[0] * p)
         if multiples:
             best = max(r for _, r in multiples)
-            lengths = (p, min(q for q, r in multiples if r >= NEARLY * best))
-    return lengths
-
-
-def with_week(lengths: tuple[int, ...]) -> tuple[int, ...]:
-    """Seasons found without times: a season of 24, 48 or 96 rows may be a day, and then gets a week."""
-    if len(lengths) == 1 and lengths[0] in (24, 48, 96):
-        return (lengths[0], WEEK * lengths[0])
+            lengths = (p, p * min(k for k, r in multiples if r >= NEARLY * best))
+    if lengths[-1] in DAYS and not given:  # the shorter season is a part of a day
+        return (lengths[-1], WEEK * lengths[-1])
     return lengths
 
 

@@ -16,7 +16,7 @@ from driftgp.forecasting.seasons import Seasons
 from driftgp.forecasting.settings import Settings
 
 FIRST = 50  # rows, or two seasons, by which units are chosen
-AGAIN = (128, 512, 2048)  # rows after which seasons are looked for again
+AGAIN = (*range(128, 1025, 128), 2048)  # rows after which seasons are looked for again
 MOST_SEASONS = 4
 FEWEST = 3  # targets, for a forecast
 
@@ -143,8 +143,7 @@ class Series(Part):
         clock = seasons.of_clock(step)
         if clock.lengths and given in ((), clock.lengths[:1], clock.lengths):
             return clock
-        lengths = seasons.found(self.kept[:, 0], given)
-        return Seasons(seasons.with_week(lengths), step, False)
+        return Seasons(seasons.found(self.kept[:, 0], given), step, False)
 
     def _begun(self, found: Seasons) -> "Core":
         core = Core(self.settings, found, self.kept)
