@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from driftgp.forecasting import mixture
-from driftgp.forecasting.by_slot import BySlot
+from driftgp.forecasting.by_slot import BySlot, Robust
 from driftgp.forecasting.dependence import Dependence
 from driftgp.forecasting.regression import Regression
 from driftgp.forecasting.seasons import Seasons, found, of_clock
@@ -278,13 +278,14 @@ def by_slot(known: np.ndarray, horizon: int = 30) -> BySlot:
 
 def test_a_slot_is_weighted_least_squares_over_its_rows():
     rng = np.random.default_rng(0)
-    model = by_slot(np.zeros((0, 1)))
-    Phi, z = rng.normal(size=(20, model.D)), rng.normal(size=20)
+    prior = rng.uniform(0.1, 0.5, 9)
+    model = Robust(prior, 12)
+    Phi, z = rng.normal(size=(20, 9)), rng.normal(size=20)
     for phi, value in zip(Phi, z, strict=True):
-        model.learn(value, 0.5, phi, 3)
+        model.learn(value, phi, 3)
     weight = model.forgetting ** (19 - np.arange(20))
-    A = model.forgetting**20 * np.diag(1.0 / model.prior) + (Phi * weight[:, None]).T @ Phi
-    b = (Phi * weight[:, None]).T @ (z - 0.5)
+    A = model.forgetting**20 * np.diag(1.0 / prior) + (Phi * weight[:, None]).T @ Phi
+    b = (Phi * weight[:, None]).T @ z
     np.testing.assert_allclose(model.theta[3], np.linalg.solve(A, b), rtol=1e-7, atol=1e-10)
     assert not model.theta[np.arange(12) != 3].any()
 
@@ -292,12 +293,12 @@ def test_a_slot_is_weighted_least_squares_over_its_rows():
 def test_one_far_value_moves_a_slot_no_more_than_a_usual_error():
     rng, moved = np.random.default_rng(0), []
     for far in (5.0, 5e6):
-        model = by_slot(np.zeros((0, 0)))
-        Phi = rng.normal(size=(60, model.D))
+        model = Robust(np.full(30, 0.2), 12)
+        Phi = rng.normal(size=(60, 30))
         for phi in Phi:
-            model.learn(float(phi[0]) + rng.normal(), 0.0, phi, 0)
+            model.learn(float(phi[0]) + rng.normal(), phi, 0)
         before = model.theta[0].copy()
-        model.learn(far, 0.0, Phi[0], 0)
+        model.learn(far, Phi[0], 0)
         moved.append(np.abs(model.theta[0] - before).max())
     assert max(moved) < 0.2
 
@@ -313,6 +314,19 @@ def test_values_that_a_slot_looks_back_to_are_known_at_the_origin():
     np.testing.assert_allclose(phi[:12, 0] + level[:12], values[-12:])  # a season before each of the next rows
     np.testing.assert_allclose(phi[12:24, 0] + level[12:24], values[-12:])  # the last one that is known
     np.testing.assert_allclose(phi[:84, len(model.lags)] + level[:84], values[-84:])
+
+
+def test_the_season_before_is_used_where_all_of_it_is_known():
+    values = np.arange(500.0)
+    model = by_slot(np.zeros((0, 0)))
+    slots = (500 + np.arange(30)) % 12
+    season, known = model.last_season(values, slots, np.zeros(30))
+    assert known.tolist() == [True] * 4 + [False] * 26  # row 500 has slot 8: the season ends with row 503
+    np.testing.assert_array_equal(season[0], np.arange(480.0, 492.0))
+    np.testing.assert_array_equal(season[3], season[0])
+    season, known = model.last_season(np.arange(504.0), (504 + np.arange(12)) % 12, np.zeros(12))
+    assert known.all()
+    np.testing.assert_array_equal(season[-1], np.arange(492.0, 504.0))
 
 
 def test_columns_count_by_slot_of_the_season():
@@ -358,3 +372,20 @@ def test_inputs_of_any_size_leave_a_regression_finite():
         assert np.isfinite(regression.means(phi)).all()
         regression.observe(row, phi)
         regression.learn(row, rng.normal(size=3), np.full(3, 2.0))
+
+
+# ---- seasons without times -------------------------------------------------------------------------------------------
+
+
+def test_a_part_of_a_day_is_no_season_of_its_own():
+    rng, t = np.random.default_rng(0), np.arange(700)
+    y = np.sin(2 * np.pi * t / 4) + 0.4 * np.sin(2 * np.pi * t / 24) + 0.1 * rng.normal(size=700)
+    assert found(y) == (24, 168)
+    assert found(y, (4,))[0] == 4  # unless the user says so
+
+
+def test_a_week_is_found_as_soon_as_the_rows_show_it():
+    t = np.arange(760)
+    busy = (t // 24 % 7 < 5) & (t > 100) & (t < 200) | (t // 24 % 7 < 5) & (t > 240)
+    y = 10.0 * busy * (1.0 + np.sin(2 * np.pi * t / 24)) + np.random.default_rng(0).normal(size=760)
+    assert followed(Settings(6), y).seasons == (24, 168)

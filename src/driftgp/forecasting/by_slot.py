@@ -1,4 +1,4 @@
-"""One regression for each slot of the short season, on what is known a season before the target and on known columns.
+"""Two regressions for each slot of the short season, on what is known a season before the target and on known columns.
 
 A row τ has features φ = (v, 1, weekday, year, x): the values v of one, two and three short seasons before, of the long
 season before, of their neighbours, and means over quarters of the season that ended one short season before, all less
@@ -12,6 +12,9 @@ where ψ limits an error to `ROBUST` times the mean absolute one, so that θ lea
 
 Nothing in φ is later than one short season before the target, so that it is the same for all leads of the first season;
 for later ones the values of the short season are those of the last season that is known.
+
+The second regression has all values of the season before too, from its first slot to its last: of yesterday, for an
+hour of today. It forecasts the rows for which all of that season is known, and the first one forecasts the others.
 """
 
 import numpy as np
@@ -25,6 +28,7 @@ ROBUST = 1.5  # mean absolute errors: one error teaches no more than that
 FIRST = 30.0  # targets of a slot before errors are limited
 AVERAGED = 100.0  # errors of a slot over which their mean size is averaged
 PRIOR, OF_CALENDAR = 0.2, 0.5  # variances of weights
+OF_SEASON = 0.02  # of those of the season before
 WEEKDAYS = 14  # cycles of the short season in the long one, at most, that are told apart
 GREATEST = 1e4  # variance of a weight, in prior variances
 LAGS = 48  # last errors of the regression on them, at most
@@ -65,12 +69,10 @@ class BySlot(Part):
         self.reach = max(3 * short, long) + horizon + short  # values that it looks back
         prior = np.full(self.D, PRIOR)
         prior[self.own - self.days - 2 - 4 * yearly : self.own] = OF_CALENDAR
-        self.prior = constant(prior)
         G = self.groups
-        self.forgetting = 1.0 - 1.0 / MEMORY
-        self.P = np.tile(np.diag(prior), (G, 1, 1))
-        self.theta = np.zeros((G, self.D))
-        self.size, self.n = np.ones(G), np.zeros(G)
+        self.usual = Robust(prior, G)
+        self.places = min(short, SLOTS)  # values of the season before, or means over so many parts of it
+        self.with_season = Robust(np.concatenate([prior, np.full(self.places, OF_SEASON)]), G)
         self.errors = min(2 * short, LAGS)
         self.late = Regression(np.full(self.errors + 1, OF_ERRORS), horizon, memory)
         self.before = np.zeros((short + long, K))  # the columns of the last rows
@@ -136,20 +138,61 @@ class BySlot(Part):
         """By which slots are told apart."""
         return slots[0] * self.groups // self.short
 
-    # ---- learning ----------------------------------------------------------------------------------------------------
+    def last_season(self, values: np.ndarray, slots: np.ndarray, level: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The season before that of each of the next rows, H×places, less their levels; and where all of it is known.
 
-    def forecasts(self, phi: np.ndarray, level: np.ndarray, group: np.ndarray) -> np.ndarray:
+        Args:
+            values: of the series so far.
+            slots: of the next rows in the short season, H.
+            level: of the next rows, H.
+        """
+        lead = np.arange(len(slots))
+        known = lead <= slots
+        first = np.where(known, len(values) + lead - slots - self.short, 0)
+        window = values[first[:, None] + np.arange(self.short)]
+        ends = np.arange(self.places + 1) * self.short // self.places
+        parts = [window[:, a:b].mean(1) - level for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return np.where(known[:, None], np.stack(parts, 1), 0.0), known
+
+    # ---- forecasts ---------------------------------------------------------------------------------------------------
+
+    def forecasts(
+        self, phi: np.ndarray, level: np.ndarray, group: np.ndarray, season: np.ndarray, known: np.ndarray
+    ) -> np.ndarray:
         """Forecasts without the columns, H."""
-        return level + np.einsum("hd,hd->h", self.theta[group, : self.own], phi)
+        own, D = self.own, self.D
+        usual = np.einsum("hd,hd->h", self.usual.theta[group, :own], phi)
+        theta = self.with_season.theta[group]
+        more = np.einsum("hd,hd->h", theta[:, :own], phi) + np.einsum("hd,hd->h", theta[:, D:], season)
+        return level + np.where(known, more, usual)
 
-    def part(self, x: np.ndarray, group: np.ndarray) -> np.ndarray:
+    def part(self, x: np.ndarray, group: np.ndarray, known: np.ndarray) -> np.ndarray:
         """What the columns add, N."""
-        return np.einsum("nd,nd->n", self.theta[group, self.own :], x)
+        own, D = self.own, self.D
+        usual = np.einsum("nd,nd->n", self.usual.theta[group, own:], x)
+        return np.where(known, np.einsum("nd,nd->n", self.with_season.theta[group, own:D], x), usual)
 
-    def learn(self, z: float, level: float, phi: np.ndarray, group: int) -> float:
-        """Take in a target and all its features; return the error of its forecast."""
+
+class Robust(Part):
+    """Recursive least squares for each of several groups, in which one error counts for no more than is usual."""
+
+    def __init__(self, prior: np.ndarray, groups: int) -> None:
+        """Start without rows.
+
+        Args:
+            prior: variance of each weight, D.
+            groups: G.
+        """
+        self.greatest = GREATEST * float(prior.sum())
+        self.forgetting = 1.0 - 1.0 / MEMORY
+        self.P = np.tile(np.diag(prior), (groups, 1, 1))
+        self.theta = np.zeros((groups, len(prior)))
+        self.size, self.n = np.ones(groups), np.zeros(groups)
+
+    def learn(self, target: float, phi: np.ndarray, group: int) -> float:
+        """Take in a target and its features; return the error of its forecast."""
         P, theta = self.P[group], self.theta[group]
-        e = z - level - float(theta @ phi)
+        e = target - float(theta @ phi)
         self.n[group] += 1.0
         n = self.n[group]
         size = self.size[group]
@@ -160,6 +203,6 @@ class BySlot(Part):
         theta += k * limited
         P -= np.outer(k, h)
         P /= self.forgetting
-        if P.trace() > GREATEST * self.prior.sum():
+        if P.trace() > self.greatest:
             P *= 0.5
         return e

@@ -58,7 +58,7 @@ PRIOR = 0.03  # variance of a weight of the regressions
 YEARLY = 200  # rows of a year, at least, for its phase to be an input
 LONGEST_STEP = 86400.0 * 3  # seconds of a row, at most, for the same
 
-Parts = tuple[np.ndarray, float]  # what the known columns of a row say: by origin, and by its slot
+Parts = tuple[np.ndarray, np.ndarray]  # what the known columns of a row say: by origin, and by its slot, H each
 
 
 class Core(Part):
@@ -118,7 +118,7 @@ class Core(Part):
             self.wide.w[...] = self.inputs.naive(H, START)
         self.by_slot = (
             BySlot(lengths, H, memory, self.columns.plain, self.columns.scaled(rows[:, 1 : 1 + K]), yearly=yearly)
-            if lengths and settings.effort != "low" and K
+            if lengths and settings.effort != "low"
             else None
         )
         self.names = ["last", *(f"naive {length}" for length in lengths)]
@@ -213,9 +213,10 @@ class Core(Part):
         x, own = np.split(x, [self.columns.width])
         base = self.beta[place] @ x  # the part of the known columns in each of them, H
         m = self.m[0, place, self.lead] + self.m[1, place, self.lead] * base
-        part = 0.0
+        part = np.zeros(len(place))
         if self.by_slot is not None:
-            part = float(self.by_slot.part(own[None], self.by_slot.group(slots[:, None]))[0])
+            group = np.repeat(self.by_slot.group(slots[:, None]), len(place))
+            part = self.by_slot.part(np.tile(own, (len(place), 1)), group, self.lead <= slots[0])
             m = m + self.m[4, place, self.lead] * part
         expected = m[0] if m[0] == m[0] else self._naive_next()
         group = self._group(slots)
@@ -353,7 +354,7 @@ class Core(Part):
         if teach and z == z:
             self._count(z, m, error, s, reached)
             some = self.mixture.leads - 1
-            errors = z - self.said[place[some], self.all_but] - base[some, None] * self.open - part * self.own
+            errors = z - self.said[place[some], self.all_but] - base[some, None] * self.open - part[some, None] * self.own
             self.mixture.learn(errors)
         for b in range(len(self.mixture.starts)):  # the blocks take turns, for any horizon
             if (self.row - b) % (OFTEN if self.row < EARLY else SELDOM) == 0:
@@ -391,7 +392,7 @@ class Core(Part):
         if self.wide is not None:
             self.wide.learn(self.row, target - self.m[2, place, self.lead], most)
 
-    def _learn_slot(self, z: float, part: float, slots: np.ndarray, year: float, x: np.ndarray) -> float:
+    def _learn_slot(self, z: float, part: np.ndarray, slots: np.ndarray, year: float, x: np.ndarray) -> float:
         """The regressions by slot learn; return by how much that of this slot was off."""
         regressions, H = self.by_slot, self.settings.horizon
         if z != z or regressions is None:
@@ -401,7 +402,10 @@ class Core(Part):
             regressions.late.learn(self.row, z - part - self.m[5, self._place(), self.lead], most)
         phi, level = regressions.features(self.history[0, :-1], slots[:, None], np.array([year]))
         group = int(regressions.group(slots[:, None])[0])
-        return regressions.learn(z, float(level[0]), np.concatenate([phi[0], x]), group)
+        inputs, target = np.concatenate([phi[0], x]), z - float(level[0])
+        season, _ = regressions.last_season(self.history[0, :-1], slots[:1], level)
+        regressions.with_season.learn(target, np.concatenate([inputs, season[0]]), group)
+        return regressions.usual.learn(target, inputs, group)
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------
 
@@ -450,7 +454,9 @@ class Core(Part):
         if self.by_slot is not None:
             step = 2.0 * np.pi * (self.settings.step or 0.0) / (365.25 * 86400.0)
             phis, levels = self.by_slot.features(values, self.ahead, year + step * (1 + lead))
-            means[-2] = self.m[5, place] = self.by_slot.forecasts(phis, levels, self.by_slot.group(self.ahead))
+            season, known = self.by_slot.last_season(values, self.ahead[0], levels)
+            group = self.by_slot.group(self.ahead)
+            means[-2] = self.m[5, place] = self.by_slot.forecasts(phis, levels, group, season, known)
             phi = np.append(self.history[3, : -self.by_slot.errors - 1 : -1], 1.0)
             self.by_slot.late.observe(row, phi)
             means[-1] = means[-2] + self.by_slot.late.means(phi)
@@ -474,7 +480,7 @@ class Core(Part):
         m = self.m[0, place, :h] + self.m[1, place, :h] * (x @ self.beta[place])
         if self.by_slot is not None:
             own = self.by_slot.of_columns(x, self.columns.scaled(known))
-            m += self.m[4, place, :h] * self.by_slot.part(own, self.by_slot.group(self.ahead[:, :h]))
+            m += self.m[4, place, :h] * self.by_slot.part(own, self.by_slot.group(self.ahead[:, :h]), self.lead[:h] <= self.ahead[0, :h])
         s, reached = self.s[place, :h].copy(), self.reach.reaches()[:h]
         normal = Gaussian(np.zeros(h), np.ones(h), np.ones(h))
         law = Recalibrated(normal, reached[:, 1].T.copy(), reached[:, 0].T.copy(), LEVELS)
@@ -509,7 +515,7 @@ class Core(Part):
     def _of_slots(self) -> tuple[float, ...]:
         """Of them, those of the regressions by slot."""
         model = self.by_slot
-        greatest = (0.0, 0.0) if model is None else (by_slot.GREATEST * model.prior.sum(), model.late.greatest)
+        greatest = (0.0, 0.0, 0.0) if model is None else (model.usual.greatest, model.with_season.greatest, model.late.greatest)
         return (by_slot.ROBUST, by_slot.FIRST, by_slot.AVERAGED, 1.0 - 1.0 / by_slot.MEMORY, *greatest, by_slot.LIMIT)
 
     def check(self) -> None:
@@ -536,6 +542,6 @@ class Core(Part):
 
     def _above_0(self) -> dict[str, np.ndarray]:
         reach = {"q": self.reach.q, "v": self.reach.v, "all": self.reach.all, "s": self.s}
-        own = {} if self.by_slot is None else {"size": self.by_slot.size}
+        own = {} if self.by_slot is None else {"size": self.by_slot.usual.size, "size with season": self.by_slot.with_season.size}
         known = {"scale": self.columns.scale, "past_units": self.past_units[1]}
         return reach | known | own | {"frame": self.frame[1:2], "n": self.mixture.n, "origins": self.dependence.origins}

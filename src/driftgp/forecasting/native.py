@@ -102,8 +102,8 @@ def _regression(one: Any) -> list[np.ndarray]:
 
 def _of_slots(model: Any) -> list[int]:
     if model is None:
-        return [0] * 6
-    return [1, model.D, model.quarters, model.days, model.errors, len(model.lags)]
+        return [0] * 7
+    return [1, model.D, model.quarters, model.days, model.errors, len(model.lags), model.places]
 
 
 def _wholes_of_slots(model: Any) -> list[np.ndarray]:
@@ -111,5 +111,7 @@ def _wholes_of_slots(model: Any) -> list[np.ndarray]:
 
 
 def _arrays_of_slots(model: Any) -> list[np.ndarray]:
-    some = [np.zeros(0)] * 4 if model is None else [model.P, model.theta, model.size, model.n]
-    return [*some, *_regression(None if model is None else model.late)]
+    if model is None:
+        return [np.zeros(0)] * 13
+    robust = [array for each in (model.usual, model.with_season) for array in (each.P, each.theta, each.size, each.n)]
+    return [*robust, *_regression(model.late)]

@@ -183,7 +183,7 @@ struct Series {
     std::vector<double> known, m, most, reached, phi, wave, u, means, base, g;
     std::vector<double> row_phi, shared;
     std::vector<int64_t> place;
-    double own_part = 0.0;  // what the columns of this row add by its slot
+    std::vector<double> own_part;  // what the columns of this row add by its slot, H
     Regression few, waves, wide, late;
 
     explicit Series(const driftgp_series &s) : n(s.sizes), a(s.arrays), i(s.wholes), c(s.arrays[CONSTANTS]) {
@@ -195,9 +195,9 @@ struct Series {
                 a[WIDE_F], a[WIDE_W], a[WIDE_PHI],     a[WIDE_K]};
         late = {n[ERRORS_OF_] + 1, H,         c[C_FORGETTING], c[C_GREATEST_LATE], a[LATE_P],
                 a[LATE_F],         a[LATE_W], a[LATE_PHI],     a[LATE_K]};
-        row_phi.assign(n[BY_SLOT_], 0.0);
-        shared.assign(std::max({n[BY_SLOT_], n[ERRORS_OF_] + 1, (int64_t)1}), 0.0);
-        for (auto *each : {&known, &m, &most, &base}) each->assign(H, 0.0);
+        row_phi.assign(n[BY_SLOT_] + n[PLACES_], 0.0);
+        shared.assign(std::max({n[BY_SLOT_] + n[PLACES_], n[ERRORS_OF_] + 1, (int64_t)1}), 0.0);
+        for (auto *each : {&known, &m, &most, &base, &own_part}) each->assign(H, 0.0);
         place.assign(H, 0);
         reached.assign(H * 2 * L, 0.0);
         means.assign(J * H, 0.0);
@@ -236,8 +236,14 @@ struct Series {
         if (n[SLOTTED_]) {
             level = slot_features(0, slots, year, row_phi.data());
             std::copy(x + X, x + X + (n[BY_SLOT_] - own_count()), row_phi.begin() + own_count());
-            own_part = inner(theta(group) + own_count(), x + X, n[BY_SLOT_] - own_count());
-            for (int64_t h = 0; h < H; h++) m[h] += said(4, h) * own_part;
+            const int64_t own = own_count(), columns = n[BY_SLOT_] - own;
+            double usual = inner(theta(group) + own, x + X, columns);
+            double more = inner(season_theta(group) + own, x + X, columns);
+            for (int64_t h = 0; h < H; h++) {
+                own_part[h] = h <= slots[0] ? more : usual;
+                m[h] += said(4, h) * own_part[h];
+            }
+            last_season(0, slots[0], level, row_phi.data() + n[BY_SLOT_]);
         }
         double expected = m[0] == m[0] ? m[0] : history(0)[N - n[SHORT_]];
         double y = held_in(value, -c[C_LARGEST], c[C_LARGEST]), z = NONE;
@@ -366,7 +372,7 @@ struct Series {
             for (int64_t t = i[STARTS][b]; t < end; t++) {
                 int64_t h = i[LEADS][t] - 1;
                 const double *said = a[SAID] + (place[h] * T + t) * J;
-                for (int64_t j = 0; j < J; j++) e[j] = z - said[j] - known[h] * a[OPEN][j] - own_part * a[OWN][j];
+                for (int64_t j = 0; j < J; j++) e[j] = z - said[j] - known[h] * a[OPEN][j] - own_part[h] * a[OWN][j];
                 if (e[0] != e[0]) continue;
                 count += 1.0;
                 if (seen > c[C_FIRST]) {
@@ -441,15 +447,16 @@ struct Series {
         if (!n[SLOTTED_]) return;
         for (int64_t h = 0; h < H; h++) {
             most[h] *= c[C_CLIP_LATE] / c[C_CLIP];
-            base[h] = own_part;
+            base[h] = own_part[h];
         }
         late.learn(row, z, base.data(), [this](int64_t h) { return said(5, h); }, most.data());
     }
 
-    // ---- regressions by slot: slots.py
+    // ---- regressions by slot: by_slot.py
     // -----------------------------------------------------------------------------------------------------
 
     double *theta(int64_t group) const { return a[SLOT_THETA] + group * n[BY_SLOT_]; }
+    double *season_theta(int64_t group) const { return a[SEASON_THETA] + group * (n[BY_SLOT_] + n[PLACES_]); }
     int64_t own_count() const {
         return n[OLDER_] + (n[LONG_] > n[SHORT_]) + n[QUARTERS_] + 2 + n[DAYS_] + 4 * n[YEARLY_];
     }
@@ -480,11 +487,30 @@ struct Series {
         return level;
     }
 
+    // The short season before that of lead h + 1, whose slot is given, less a level.
+    void last_season(int64_t h, int64_t slot, double level, double *to) const {
+        const int64_t length = n[SHORT_];
+        const double *first = history(0) + n[N_] + h - slot - length;
+        for (int64_t k = 0; k < n[PLACES_]; k++) {
+            int64_t at = k * length / n[PLACES_], end = (k + 1) * length / n[PLACES_];
+            double part = 0.0;
+            for (int64_t i = at; i < end; i++) part += first[i];
+            to[k] = part / (double)(end - at) - level;
+        }
+    }
+
     double learn_slot(double z, double level, int64_t group) {
-        const int64_t count = n[BY_SLOT_];
+        const int64_t D = n[BY_SLOT_], more = D + n[PLACES_];
+        robust(z - level, more, a[SEASON_P] + group * more * more, season_theta(group), a[SEASON_COUNT][group],
+               a[SEASON_ERROR][group], c[C_SEASON_GREATEST]);
+        return robust(z - level, D, a[SLOT_P] + group * D * D, theta(group), a[SLOT_COUNT][group],
+                      a[SLOT_ERROR][group], c[C_SLOT_GREATEST]);
+    }
+
+    // Robust.learn on the first inputs of the row; returns the error.
+    double robust(double target, int64_t count, double *P, double *w, double &seen, double &size, double greatest) {
         const double *x = row_phi.data(), forgetting = c[C_SLOT_FORGETTING];
-        double *P = a[SLOT_P] + group * count * count, *w = theta(group);
-        double e = z - level - inner(w, x, count), &seen = a[SLOT_COUNT][group], &size = a[SLOT_ERROR][group];
+        double e = target - inner(w, x, count);
         seen += 1.0;
         double limited = seen > c[C_SLOT_FIRST] ? held_in(e, -c[C_ROBUST] * size, c[C_ROBUST] * size) : e;
         size += (std::min(std::fabs(e), 5.0 * size) - size) / std::min(seen + 1.0, c[C_SLOT_AVERAGED]);
@@ -496,7 +522,7 @@ struct Series {
             for (int64_t j = 0; j < count; j++) P[k * count + j] = (P[k * count + j] - by * shared[j]) / forgetting;
             trace += P[k * count + k];
         }
-        if (trace > c[C_SLOT_GREATEST])
+        if (trace > greatest)
             for (int64_t k = 0; k < count * count; k++) P[k] *= 0.5;
         return e;
     }
@@ -650,7 +676,14 @@ struct Series {
             for (int64_t h = 0; h < H; h++) {
                 double at = slot_features(h, ahead + h, year + c[C_YEAR_STEP] * (double)(1 + h), shared.data(), H);
                 int64_t group = ahead[h] * n[GROUPS_] / n[SHORT_];
-                out[h] = at + inner(theta(group), shared.data(), own_count());
+                const double *w = theta(group);
+                double of_season = 0.0;
+                if (h <= ahead[h]) {
+                    last_season(h, ahead[h], at, shared.data() + n[BY_SLOT_]);
+                    w = season_theta(group);
+                    of_season = inner(w + n[BY_SLOT_], shared.data() + n[BY_SLOT_], n[PLACES_]);
+                }
+                out[h] = at + inner(w, shared.data(), own_count()) + of_season;
                 a[M][(5 * H + now) * H + h] = out[h];
             }
             for (int64_t k = 0; k < n[ERRORS_OF_]; k++) shared[k] = history(3)[N - 1 - k];

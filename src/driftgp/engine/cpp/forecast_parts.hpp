@@ -41,6 +41,7 @@ enum Size {
     DAYS_,
     ERRORS_OF_,
     OLDER_,
+    PLACES_,
     SIZES_
 };
 enum Whole {
@@ -131,6 +132,10 @@ enum Array {
     SLOT_THETA,
     SLOT_ERROR,
     SLOT_COUNT,
+    SEASON_P,
+    SEASON_THETA,
+    SEASON_ERROR,
+    SEASON_COUNT,
     LATE_P,
     LATE_F,
     LATE_W,
@@ -178,6 +183,7 @@ enum Constant {
     C_SLOT_AVERAGED,
     C_SLOT_FORGETTING,
     C_SLOT_GREATEST,
+    C_SEASON_GREATEST,
     C_GREATEST_LATE,
     C_CLIP_LATE,
     C_SHRINK,
