@@ -1,7 +1,7 @@
 """Forecasts from past origins beside LightGBM, MSTL and Prophet, each fitted again at each origin.
 
     python -m benchmarks.forecasts_others load     # CT load, 168 hours from the end of each of the last 52 weeks
-    python -m benchmarks.forecasts_others sales    # daily sales, 28 days from 22 origins, with calendar columns known ahead
+    python -m benchmarks.forecasts_others sales    # daily sales, 28 days from 22 origins, with known calendar columns
     python -m benchmarks.forecasts_others bikes    # daily bike rentals, 15 days from 22 origins, with actual weather
 
 It needs lightgbm, statsforecast and prophet; a method whose library is not installed is left out. The data are those of
@@ -60,9 +60,8 @@ def bikes() -> Task:
     table = load_bikes("numpy")
     days, place = np.unique(table["time"].astype("datetime64[D]"), return_inverse=True)
     count = np.bincount(place)
-    weather = [name for name in ("temperature", "feels_like", "humidity", "wind") if name in table]
+    weather = ("temperature", "humidity", "windspeed", "holiday", "workingday")
     known = [np.bincount(place, np.asarray(table[name], float)) / count for name in weather]
-    known += [np.bincount(place, np.asarray(table[name], float)) / count for name in ("holiday", "weather") if name in table]
     y = np.bincount(place, np.asarray(table["count"], float))
     N = len(y)
     return Task(_times(days), y, np.stack(known, 1), 15, N - 15 * np.arange(22, 0, -1), (7,))
@@ -107,7 +106,7 @@ class Mean(NamedTuple):
 def prophet(rows: Rows) -> Mean:
     """Prophet with its own settings, and the known columns as regressors."""
     import pandas as pd
-    from prophet import Prophet
+    from prophet import Prophet  # type: ignore[import-not-found]
 
     logging.getLogger("cmdstanpy").setLevel(logging.ERROR)
     model = Prophet()

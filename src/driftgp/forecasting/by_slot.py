@@ -17,6 +17,8 @@ The second regression has all values of the season before too, from its first sl
 hour of today. It forecasts the rows for which all of that season is known, and the first one forecasts the others.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from driftgp.forecasting.part import Part, constant
@@ -151,7 +153,7 @@ class BySlot(Part):
         first = np.where(known, len(values) + lead - slots - self.short, 0)
         window = values[first[:, None] + np.arange(self.short)]
         ends = np.arange(self.places + 1) * self.short // self.places
-        parts = [window[:, a:b].mean(1) - level for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        parts = [window[:, a:b].mean(1) - level for a, b in pairwise(ends)]
         return np.where(known[:, None], np.stack(parts, 1), 0.0), known
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------

@@ -215,8 +215,8 @@ class Core(Part):
         m = self.m[0, place, self.lead] + self.m[1, place, self.lead] * base
         part = np.zeros(len(place))
         if self.by_slot is not None:
-            group = np.repeat(self.by_slot.group(slots[:, None]), len(place))
-            part = self.by_slot.part(np.tile(own, (len(place), 1)), group, self.lead <= slots[0])
+            same = np.repeat(self.by_slot.group(slots[:, None]), len(place))
+            part = self.by_slot.part(np.tile(own, (len(place), 1)), same, self.lead <= slots[0])
             m = m + self.m[4, place, self.lead] * part
         expected = m[0] if m[0] == m[0] else self._naive_next()
         group = self._group(slots)
@@ -354,7 +354,9 @@ class Core(Part):
         if teach and z == z:
             self._count(z, m, error, s, reached)
             some = self.mixture.leads - 1
-            errors = z - self.said[place[some], self.all_but] - base[some, None] * self.open - part[some, None] * self.own
+            errors = (
+                z - self.said[place[some], self.all_but] - base[some, None] * self.open - part[some, None] * self.own
+            )
             self.mixture.learn(errors)
         for b in range(len(self.mixture.starts)):  # the blocks take turns, for any horizon
             if (self.row - b) % (OFTEN if self.row < EARLY else SELDOM) == 0:
@@ -480,7 +482,9 @@ class Core(Part):
         m = self.m[0, place, :h] + self.m[1, place, :h] * (x @ self.beta[place])
         if self.by_slot is not None:
             own = self.by_slot.of_columns(x, self.columns.scaled(known))
-            m += self.m[4, place, :h] * self.by_slot.part(own, self.by_slot.group(self.ahead[:, :h]), self.lead[:h] <= self.ahead[0, :h])
+            m += self.m[4, place, :h] * self.by_slot.part(
+                own, self.by_slot.group(self.ahead[:, :h]), self.lead[:h] <= self.ahead[0, :h]
+            )
         s, reached = self.s[place, :h].copy(), self.reach.reaches()[:h]
         normal = Gaussian(np.zeros(h), np.ones(h), np.ones(h))
         law = Recalibrated(normal, reached[:, 1].T.copy(), reached[:, 0].T.copy(), LEVELS)
@@ -515,7 +519,11 @@ class Core(Part):
     def _of_slots(self) -> tuple[float, ...]:
         """Of them, those of the regressions by slot."""
         model = self.by_slot
-        greatest = (0.0, 0.0, 0.0) if model is None else (model.usual.greatest, model.with_season.greatest, model.late.greatest)
+        greatest = (
+            (0.0, 0.0, 0.0)
+            if model is None
+            else (model.usual.greatest, model.with_season.greatest, model.late.greatest)
+        )
         return (by_slot.ROBUST, by_slot.FIRST, by_slot.AVERAGED, 1.0 - 1.0 / by_slot.MEMORY, *greatest, by_slot.LIMIT)
 
     def check(self) -> None:
@@ -542,6 +550,10 @@ class Core(Part):
 
     def _above_0(self) -> dict[str, np.ndarray]:
         reach = {"q": self.reach.q, "v": self.reach.v, "all": self.reach.all, "s": self.s}
-        own = {} if self.by_slot is None else {"size": self.by_slot.usual.size, "size with season": self.by_slot.with_season.size}
+        own = (
+            {}
+            if self.by_slot is None
+            else {"size": self.by_slot.usual.size, "size with season": self.by_slot.with_season.size}
+        )
         known = {"scale": self.columns.scale, "past_units": self.past_units[1]}
         return reach | known | own | {"frame": self.frame[1:2], "n": self.mixture.n, "origins": self.dependence.origins}

@@ -79,7 +79,7 @@ def of_clock(step: float | None) -> Seasons:
 def found(y: np.ndarray, given: Iterable[int] = ()) -> tuple[int, ...]:
     """Lengths of the seasons that values show, two at most; of those given, the longer ones that are multiples.
 
-    A season of 24, 48 or 96 rows may be a day, and has a week then: of seven days, if these rows do not show one of five.
+    A season of 24, 48 or 96 rows may be a day. It has a week then: of seven days, unless the rows show one of five.
 
     >>> t = np.arange(700)
     >>> noise = np.random.default_rng(0).normal(size=700)

@@ -503,8 +503,8 @@ struct Series {
         const int64_t D = n[BY_SLOT_], more = D + n[PLACES_];
         robust(z - level, more, a[SEASON_P] + group * more * more, season_theta(group), a[SEASON_COUNT][group],
                a[SEASON_ERROR][group], c[C_SEASON_GREATEST]);
-        return robust(z - level, D, a[SLOT_P] + group * D * D, theta(group), a[SLOT_COUNT][group],
-                      a[SLOT_ERROR][group], c[C_SLOT_GREATEST]);
+        return robust(z - level, D, a[SLOT_P] + group * D * D, theta(group), a[SLOT_COUNT][group], a[SLOT_ERROR][group],
+                      c[C_SLOT_GREATEST]);
     }
 
     // Robust.learn on the first inputs of the row; returns the error.
