@@ -136,8 +136,9 @@ def _cell(value: float) -> str:
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
-    failed = {row.get("name"): row["failed"] for row in rows if row.get("group") == "errors" and "failed" in row}
-    return ["Not measured: " + "; ".join(f"{name} ({reason})" for name, reason in failed.items()) + "."] * bool(failed)
+    failed = [row for row in rows if row.get("group") == "errors" and "failed" in row]
+    cases = (f"{row['name']} on {', '.join(row['streams'])} ({row['failed']})" for row in failed)
+    return [f"Not measured: {'; '.join(cases)}."] * bool(failed)
 
 
 def better(found: Scores) -> list[tuple[str, str]]:

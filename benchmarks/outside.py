@@ -46,40 +46,62 @@ class Window:
 # ---- GPyTorch --------------------------------------------------------------------------------------------------------
 
 
-def _climb(process: Any, iterations: int) -> None:
-    """Steps of Adam on the objective of a process."""
-    process.model.train()
-    process.likelihood.train()
-    for _ in range(iterations):
-        process.optimizer.zero_grad()
-        loss = -process.objective(process.model(process.X), process.y)
-        loss.backward()
-        process.optimizer.step()
-    process.model.eval()
-    process.likelihood.eval()
+class _GPyTorch:
+    """A process of GPyTorch on the window, and what it learns by: Adam on an objective."""
+
+    model: Any
+    likelihood: Any
+    objective: Any
+    optimizer: Any
+
+    def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
+        import gpytorch
+        import torch
+
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        self.torch, self.gpytorch = torch, gpytorch
+        self.X, self.y = (torch.as_tensor(np.array(part), dtype=torch.float64) for part in (X, y))
+
+    def climb(self, iterations: int) -> None:
+        """Steps of Adam."""
+        self.model.train()
+        self.likelihood.train()
+        for _ in range(iterations):
+            self.optimizer.zero_grad()
+            loss = -self.objective(self.model(self.X), self.y)
+            loss.backward()
+            self.optimizer.step()
+        self.model.eval()
+        self.likelihood.eval()
+
+    def law(self, x: np.ndarray) -> tuple[float, float]:
+        """Mean and variance of a new target at x."""
+        with self.torch.no_grad(), self.gpytorch.settings.fast_pred_var():
+            answer = self.likelihood(self.model(self.torch.tensor(x[None])))
+            return float(answer.mean[0]), float(answer.variance[0])
+
+    def predict(self, x: np.ndarray) -> float:
+        return self.law(x)[0]
+
+    def push(self, x: np.ndarray, y: float) -> None:
+        """The oldest sample goes, the newest comes last."""
+        torch = self.torch
+        self.X = torch.cat([self.X[1:], torch.tensor(x[None])])
+        self.y = torch.cat([self.y[1:], torch.as_tensor([y], dtype=torch.float64)])
 
 
-def _push(process: Any, x: np.ndarray, y: float) -> None:
-    """The oldest sample of a process goes, the newest comes last."""
-    torch = process.torch
-    process.X = torch.cat([process.X[1:], torch.tensor(x[None])])
-    process.y = torch.cat([process.y[1:], torch.as_tensor([y], dtype=torch.float64)])
-
-
-class GPyTorchExact:
+class GPyTorchExact(_GPyTorch):
     """Exact process on the window, a lengthscale per input; steps of Adam on its evidence at each sample or some."""
 
     def __init__(
         self, X: np.ndarray, y: np.ndarray, iterations: int, *, climb: int | None = None, every: int = 1
     ) -> None:
         import gpytorch
-        import torch
 
-        torch.set_num_threads(1)
-        self.torch, self.gpytorch, self.iterations = torch, gpytorch, iterations
-        self.every, self.samples = every, 0
-        self.X, self.y = (torch.as_tensor(np.array(part), dtype=torch.float64) for part in (X, y))
+        super().__init__(X, y)
         inputs = X.shape[1]
+        self.iterations, self.every, self.samples = iterations, every, 0
 
         class Exact(gpytorch.models.ExactGP):
             def __init__(self, X: Any, y: Any, likelihood: Any) -> None:
@@ -93,36 +115,24 @@ class GPyTorchExact:
         self.likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
         self.model = Exact(self.X, self.y, self.likelihood).double()
         self.objective = gpytorch.mlls.ExactMarginalLogLikelihood(self.likelihood, self.model)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=RATE)
-        _climb(self, warmup(len(y)) if climb is None else climb)
-
-    def law(self, x: np.ndarray) -> tuple[float, float]:
-        """Mean and variance of a new target at x."""
-        with self.torch.no_grad(), self.gpytorch.settings.fast_pred_var():
-            answer = self.likelihood(self.model(self.torch.tensor(x[None])))
-            return float(answer.mean[0]), float(answer.variance[0])
-
-    def predict(self, x: np.ndarray) -> float:
-        return self.law(x)[0]
+        self.optimizer = self.torch.optim.Adam(self.model.parameters(), lr=RATE)
+        self.climb(warmup(len(y)) if climb is None else climb)
 
     def learn(self, x: np.ndarray, y: float) -> None:
-        _push(self, x, y)
+        self.push(x, y)
         self.model.set_train_data(self.X, self.y, strict=False)
         self.samples += 1
         if self.samples % self.every == 0:
-            _climb(self, self.iterations)
+            self.climb(self.iterations)
 
 
-class GPyTorchSVGP:
+class GPyTorchSVGP(_GPyTorch):
     """Stochastic variational process with M inducing points; one step of Adam on the window's bound per sample."""
 
     def __init__(self, size: Size, X: np.ndarray, y: np.ndarray) -> None:
         import gpytorch
-        import torch
 
-        torch.set_num_threads(1)
-        self.torch = torch
-        self.X, self.y = (torch.as_tensor(np.array(part), dtype=torch.float64) for part in (X, y))
+        super().__init__(X, y)
         inputs = X.shape[1]
 
         class Sparse(gpytorch.models.ApproximateGP):
@@ -141,18 +151,12 @@ class GPyTorchSVGP:
         self.model = Sparse(self.X[spaced].clone()).double()
         self.objective = gpytorch.mlls.VariationalELBO(self.likelihood, self.model, num_data=len(X))
         parameters = [*self.model.parameters(), *self.likelihood.parameters()]
-        self.optimizer = torch.optim.Adam(parameters, lr=RATE)
-        _climb(self, warmup(len(y)))
-
-    def predict(self, x: np.ndarray) -> float:
-        with self.torch.no_grad():
-            answer = self.likelihood(self.model(self.torch.tensor(x[None])))
-            mean, _ = answer.mean, answer.variance
-        return float(mean[0])
+        self.optimizer = self.torch.optim.Adam(parameters, lr=RATE)
+        self.climb(warmup(len(y)))
 
     def learn(self, x: np.ndarray, y: float) -> None:
-        _push(self, x, y)
-        _climb(self, 1)
+        self.push(x, y)
+        self.climb(1)
 
 
 # ---- scikit-learn ----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 
 from driftgp.data import Stream
-from experiments import claims, experiment, figures, methods, order, setups, summary
+from experiments import claims, experiment, figures, methods, order, summary
 from experiments.data import ZONES, load_streams
 from experiments.experiment import Experiment
 from experiments.report import Picture, Section, Table
@@ -91,7 +91,9 @@ class Load(Experiment):
         """The two setups, averaged over the zones, if all of them were run."""
         if len(self.selection.zones) < len(ZONES):
             return []
-        return [setups.side_by_side("load", AVERAGE, lines, "MSE / coverage in the two setups, average of the zones")]
+        return [
+            experiment.side_by_side("load", AVERAGE, lines, "MSE / coverage in the two setups, average of the zones")
+        ]
 
     def _options(self) -> str:
         zones = "" if len(self.selection.zones) == 8 else f" --zones {','.join(self.selection.zones)}"

@@ -5,7 +5,7 @@ from typing import Any
 
 from driftgp.data import Stream
 from driftgp.defaults import recommended
-from driftgp.demo.extra import rival
+from driftgp.demo.catalogue import rival
 from driftgp.demo.picture import HYBRID
 from driftgp.gp.agp import AGP
 from driftgp.kernels import Matern52

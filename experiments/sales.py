@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments import claims, experiment, methods, order, setups, summary
+from experiments import claims, experiment, methods, order, summary
 from experiments.data import online_retail_stream, store_sales_stream
 from experiments.experiment import Experiment
 from experiments.report import Section, Table
@@ -57,7 +57,7 @@ class Sales(Experiment):
             paragraphs=[SETTING, DATA, MAP],
             tables=[
                 *(
-                    setups.side_by_side("sales", name, lines, f"MSE / coverage in the two setups, {name}")
+                    experiment.side_by_side("sales", name, lines, f"MSE / coverage in the two setups, {name}")
                     for name in SERIES
                 ),
                 experiment.grid("MSE", "sales", lines, SERIES, "mse", "{:.4f}"),

@@ -5,7 +5,7 @@ import polars as pl
 
 from driftgp.data import toy_signal, toy_stream
 from driftgp.data.toy import WARMUP
-from experiments import claims, experiment, figures, methods, order, published, report, setups, summary, traces
+from experiments import claims, experiment, figures, methods, order, published, report, summary, traces
 from experiments.experiment import Experiment
 from experiments.figures import Band
 from experiments.report import Picture, Section, Table
@@ -65,7 +65,7 @@ class Toy(Experiment):
                 f"Seeds {seeds}, or the first of them: as many as the column seeds says, and `--seeds` asks for.",
             ],
             tables=[
-                setups.side_by_side("toy", "toy", lines, "MSE / coverage in the two setups"),
+                experiment.side_by_side("toy", "toy", lines, "MSE / coverage in the two setups"),
                 _table(lines),
                 *claims.table(lines, results, claims.TOY_CLAIMS),
             ],

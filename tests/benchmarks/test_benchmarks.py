@@ -213,8 +213,8 @@ def test_errors_on_longer_streams_are_not_compared_with_those_on_shorter_ones():
 
 
 def test_a_method_that_could_not_run_is_named_with_its_reason():
-    failed = {"group": "errors", "name": "SOKNL (CapyMOA)", "failed": "no Java"}
-    assert "Not measured: SOKNL (CapyMOA) (no Java)." in errors.markdown([*EFFORTS, *OTHERS, failed])
+    failed = {"group": "errors", "name": "SOKNL (CapyMOA)", "streams": ["fried", "CT"], "failed": "no Java"}
+    assert "Not measured: SOKNL (CapyMOA) on fried, CT (no Java)." in errors.markdown([*EFFORTS, *OTHERS, failed])
 
 
 def test_the_page_is_written_with_its_pictures(kept, tmp_path):

@@ -4,16 +4,36 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from driftgp import rivals
 from driftgp.base import checks
 from driftgp.data import toy_stream
 from driftgp.demo import settings, table
-from driftgp.demo.extra import rival
 from driftgp.demo.picture import HYBRID
 from driftgp.demo.table import Method, Report
 from driftgp.gp.agp import AGP
 from driftgp.kernels import SE
 from driftgp.members import LastKMean, Persistence
 from driftgp.models.model import Model
+
+
+def rival(name: str) -> Callable[..., Model]:
+    """The class of this name in `driftgp.rivals`, as a function of its settings."""
+
+    def build(**settings: Any) -> Model:
+        model: Model = _found(name)(**settings)
+        return model
+
+    return build
+
+
+def _found(name: str) -> Any:
+    try:
+        return getattr(rivals, name)
+    except ImportError as missing:
+        if not isinstance(missing.__cause__, ModuleNotFoundError):  # a mistake of ours
+            raise
+        # a sentence that says what to install, for people who asked for a table
+        raise ValueError(f"{missing}, or name methods that do not need it") from missing
 
 
 class Entry(NamedTuple):
