@@ -170,5 +170,6 @@ def _print_toy(rows: Iterable[Mapping[str, Any]], seeds: range, as_json: bool) -
         rows,
         title=f"Toy stream, 401 samples one step ahead, {averaged}",
         caption="coverage: share of samples within 2 standard deviations of the mean\n"
-        "a step: all samples in one call; a call: predict and update, sample by sample; the quickest pass of up to 15",
+        "NLPD: mean negative log density, smaller is better; inducing: points in use\n"
+        "µs/step: all samples in one call; µs/call: predict and update, sample by sample",
     )
