@@ -182,9 +182,7 @@ class Detectors:
         """
         N, h = len(score), len(self.drawn)
         numbers = row + np.arange(N)
-        scored, ranged = ~np.isnan(score), ~np.isnan(excess)
-        draws = scored.astype(np.int64) + ranged
-        log_e = self._log_evidence(numbers % h, score, z, excess)
+        log_e, draws = self._log_evidence(numbers % h, score, z, excess)
         M, W, since = self._sums(row, log_e)
         for place in np.flatnonzero(M[h : h + N].max(1) >= threshold).tolist():
             found = _reached(place, M[h + place], since[h + place], threshold)
@@ -196,8 +194,10 @@ class Detectors:
         self.M[after], self.W[after], self.since[after] = M[N : N + h], W[N : N + h], since[N : N + h]
         return []
 
-    def _log_evidence(self, track: np.ndarray, score: np.ndarray, z: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """Log evidence of rows, N×parts: 0 without a target, or without a range of inputs."""
+    def _log_evidence(
+        self, track: np.ndarray, score: np.ndarray, z: np.ndarray, excess: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Log evidence of rows, N×parts, 0 without a target or a range of inputs; and the random numbers of each."""
         scored, ranged = ~np.isnan(score), ~np.isnan(excess)
         draws = scored.astype(np.int64) + ranged
         drawn = self.drawn[track] + _before(draws, len(self.drawn)) + 1
@@ -207,7 +207,7 @@ class Detectors:
         rank[ranged] = self.excesses.ranks_of_excesses(track[ranged], excess[ranged], u)
         p = np.minimum(np.maximum(p, _LEAST), 1.0 - _LEAST)
         log_e = log_evidence(p, total, np.abs(z) > _REACH, np.maximum(rank, _LEAST))
-        return np.where(np.where(_OF_INPUTS, ranged[:, None], scored[:, None]), log_e, 0.0)
+        return np.where(np.where(_OF_INPUTS, ranged[:, None], scored[:, None]), log_e, 0.0), draws
 
     def _sums(self, row: int, log_e: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """M, W and `since` before each of these rows and after them; row i + h is one step after row i."""
