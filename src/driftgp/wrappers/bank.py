@@ -16,6 +16,7 @@ from driftgp.models.model import Model, Units
 from driftgp.models.plausible import Span
 from driftgp.predictions import Limited, Mixture
 from driftgp.predictions.normal import log_pdf
+from driftgp.wrappers.holding import stretched
 
 # Soft Bayes: how far one sample moves the weights, and the share of them that is given back to the prior each time.
 _RATE, _SHARE = 0.4, 0.002
@@ -324,8 +325,7 @@ class Bank(Model):
         within = [model.joint(member, X) for model, member in self._each(state)]  # K of P×N×N
         apart = [m - _mixed(weights, means) for m in means]
         joint = _mixed(weights, [C + d[:, :, None] * d[:, None, :] for C, d in zip(within, apart, strict=True)])
-        factor = np.sqrt(self.forecast(state, X)["variance"].T / np.einsum("pnn->pn", joint))  # P×N
-        return factor[:, :, None] * joint * factor[:, None, :]
+        return stretched(joint, np.sqrt(self.forecast(state, X)["variance"] / np.einsum("pnn->np", joint)))
 
     def learn(
         self, state: BankState, x: np.ndarray, y: np.ndarray, elapsed: float, forecast: np.ndarray | None = None

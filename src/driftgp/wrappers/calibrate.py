@@ -14,7 +14,6 @@ from driftgp.models.model import Model, Units
 from driftgp.predictions import Recalibrated, nominal_reach
 from driftgp.predictions.normal import pdf
 from driftgp.predictions.recalibrated import moments
-from driftgp.wrappers import spread
 from driftgp.wrappers.holding import Holding
 from driftgp.wrappers.rowscale import FEWEST, MOST, RowScale, RowScaleState
 
@@ -24,6 +23,8 @@ _LEAST_RATIO = 0.2
 # The least log s, and the least offset. Without a limit they would fall as long as every forecast is exact, and after
 # the first inexact target intervals would have no width for as long again.
 _LEAST_LOG = -7.0
+# A score counts as at most three standard deviations. A normal one is larger once in 370.
+_CAP = 9.0
 
 
 class CalibratedState(View):
@@ -256,9 +257,9 @@ class Calibrated(Holding):
         scores = np.stack([z, z * np.exp(-log_g)])[-len(reach) :, None]  # K×1×P
         memory = self.memory**elapsed
         returned = memory * state.log_weights + (1.0 - memory) * np.array(self.log_prior)[:, None]
-        log_weights = returned + np.where(observed, spread.log_likelihood(state.log_s2, scores), 0.0)  # K×J×P
+        log_weights = returned + np.where(observed, _log_likelihood(state.log_s2, scores), 0.0)  # K×J×P
         excess = self._steps() * self._excess(reach, z)  # K×L×S×P
-        followed = np.maximum(spread.follow(state.log_s2, scores, np.array(self.gains)[:, None]), 2.0 * _LEAST_LOG)
+        followed = np.maximum(_follow(state.log_s2, scores, np.array(self.gains)[:, None]), 2.0 * _LEAST_LOG)
         state.log_weights[...] = log_weights - np.max(log_weights, 1, keepdims=True)
         state.log_s2[...] = np.where(observed, followed, state.log_s2)
         state.offset[...] = np.where(observed, np.maximum(state.offset + excess, _LEAST_LOG), state.offset)
@@ -312,6 +313,16 @@ class Calibrated(Holding):
 
     def _nominal(self) -> np.ndarray:
         return nominal_reach(self.levels)[:, None, None]
+
+
+def _follow(log_s2: np.ndarray, z: np.ndarray, gain: np.ndarray) -> np.ndarray:
+    """log s² after one more score: log s² + g (min(z²/s², c) − 1), a step up the log-likelihood of z ~ N(0, s²)."""
+    return log_s2 + gain * (np.minimum(z**2 * np.exp(-log_s2), _CAP) - 1.0)
+
+
+def _log_likelihood(log_s2: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Log density of z ~ N(0, s²), up to a constant, with the same limit on z."""
+    return -0.5 * (log_s2 + np.minimum(z**2 * np.exp(-log_s2), _CAP))
 
 
 def _checked_levels(levels: Sequence[float]) -> tuple[float, ...]:

@@ -488,29 +488,26 @@ class Anchored : public Node {
         heads.read(settings);
         settings.end(0);
         F = 1 + D + M, K = 2 * D + 2, ldF = padded(F);
+        told_floats("others", size_t(voices() - 1) * 3 * P);
     }
 
     void declare(Layout &state) override {
         size_t start = state.size, H = heads.rates.size();
         X = state.floats("X", size_t(ring) * D) - start, y = state.floats("y", size_t(ring) * P) - start;
-        rows = state.wholes("rows") - start, fresh = state.wholes("fresh") - start;
+        rows = state.wholes("rows", 1, {0.0, 1e18}) - start, fresh = state.wholes("fresh") - start;
         due = state.wholes("due") - start, refresh = state.wholes("refresh") - start;
         theta = state.floats("theta", K) - start, Z = state.floats("Z", size_t(D) * M) - start;
-        N = state.floats("N", packed_size(M)) - start, points = state.wholes("points") - start;
+        N = state.floats("N", packed_size(M)) - start, points = state.wholes("points", 1, {0.0, double(M)}) - start;
         state.part("heads", [&] { heads.declare(state, start, F, P); });
         squares = state.floats("squares", 2) - start;
-        stage = state.wholes("stage") - start, at = state.wholes("at") - start;
+        stage = state.wholes("stage", 1, {NOTHING, HEADS}) - start, at = state.wholes("at") - start;
         first = state.wholes("first") - start, span = state.wholes("span") - start;
         state.part("fit", [&] { fit.declare(state, start, K); });
         next_Z = state.floats("next_Z", size_t(D) * M) - start, next_N = state.floats("next_N", packed_size(M)) - start;
-        next_points = state.wholes("next_points") - start;
+        next_points = state.wholes("next_points", 1, {0.0, double(M)}) - start;
         sums = state.floats("sums", std::max<size_t>(H, 2) * packed_size(F)) - start;
         moments = state.floats("moments", H * F * P) - start, totals = state.floats("totals", 5 + D) - start;
         last.declare(state, D, (1 + H) * F), scales.declare(state, K, Hyperparameters::numbers(D));
-    }
-    void declare_forecast(Layout &forecast) override {
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        forecast.floats("others", size_t(voices() - 1) * 3 * P);
     }
     int voices() const override { return heads.count(); }
 
@@ -562,14 +559,7 @@ class Anchored : public Node {
         Lease lease(memory);
         last.forget(memory);
         for (int64_t i = 0; i < std::min<int64_t>(ring, whole(state, rows)); i++) {
-            for (int d = 0; d < D; d++) {
-                double &x = state[X + size_t(i) * D + d];
-                x = in_other_units(x, units.x_centre[d], units.x_scale[d]);
-            }
-            for (int p = 0; p < P; p++) {
-                double &target = state[y + size_t(i) * P + p];
-                target = in_other_units(target, units.y_centre[p], units.y_scale[p]);
-            }
+            units.inputs(state + X + size_t(i) * D, D), units.targets(state + y + size_t(i) * P, P);
         }
         if (whole(state, points) == 0) learn_again(state, memory);
         else rescale_features(state, units, memory);
@@ -578,18 +568,11 @@ class Anchored : public Node {
         else if (now != NOTHING) whole(state, refresh) = whole(state, rows);
         now = NOTHING;
     }
-    void complete(double *, Memory &) const override {}
     void check(const double *state) const override {
         int64_t there = whole(state, rows), now = whole(state, stage), next = whole(state, at),
                 begin = whole(state, first);
         int64_t wide = whole(state, span), lately = whole(state, fresh), count = whole(state, next_points);
-        refuse_unless(there >= 0 && there < INT64_C(1) << 60, "rows", "a count");
-        refuse_unless(lately >= 0 && lately <= there, "fresh", "at most rows");
-        refuse_unless_counts(state, due, 1, "due"), refuse_unless_counts(state, refresh, 1, "refresh");
-        refuse_unless(whole(state, points) >= 0 && whole(state, points) <= M, "points", "at most M");
-        refuse_unless(count >= 0 && count <= M, "next_points", "at most M");
-        refuse_unless(now >= NOTHING && now <= HEADS && next >= 0 && begin >= 0 && wide >= 0, "stage",
-                      "a stage with its rows");
+        refuse_unless(lately <= there, "fresh", "at most rows");
         bool fitting = now >= FACTOR && now <= FINISH;
         if (fitting) {
             refuse_unless(wide > 0 && wide <= there && begin <= there - wide && begin >= there - ring, "first",

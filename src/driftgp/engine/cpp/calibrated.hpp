@@ -1,4 +1,4 @@
-// Intervals that hold their share of the targets: the twin of wrappers/calibrate.py and spread.py.
+// Intervals that hold their share of the targets: the twin of wrappers/calibrate.py.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace DRIFTGP_LEVEL {
 
 class Calibrated : public Holding {
     static constexpr double LEAST_RATIO = 0.2, LEAST_LOG = -7.0;  // as in calibrate.py
-    static constexpr double CAP = 9.0;          // as in spread.py
+    static constexpr double CAP = 9.0;          // as in calibrate.py
     static constexpr double HIGHEST = 200.0;    // as in recalibrated.py
     static constexpr size_t MOST = 1 << 12;     // levels, gains
     int sides = 1;

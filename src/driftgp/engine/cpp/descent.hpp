@@ -118,7 +118,6 @@ class Descent {
         return true;
     }
     void check(const double *state, bool going_on) const {
-        for (size_t count : {tries, accepted, left, pairs}) refuse_unless_counts(state, count, 1, "fit");
         refuse_unless(!going_on || whole(state, left) > 0, "fit.left", "positive during a fit");
     }
 };

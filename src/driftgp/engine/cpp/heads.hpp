@@ -72,10 +72,10 @@ class Heads {
         F = features, P = outputs;
         size_t H = rates.size();
         C = state.floats("C", H * packed_size(F)) - start, g = state.floats("g", H * block * F) - start;
-        gain = state.floats("gain", H * block) - start, keep = state.floats("keep", H) - start;
-        waiting = state.wholes("waiting") - start, trace = state.floats("trace", H) - start;
+        gain = state.floats("gain", H * block, {0.0, 2.0}) - start, keep = state.floats("keep", H) - start;
+        waiting = state.wholes("waiting", 1, {0.0, block - 1.0}) - start, trace = state.floats("trace", H) - start;
         w = state.floats("w", H * F * P) - start, noise = state.floats("noise", H * P) - start;
-        errors = state.floats("errors") - start;
+        errors = state.floats("errors", 1, {1.0, NOISE_MEMORY}) - start;
     }
     void start(double *state, double q, double variance) const {
         whole(state, waiting) = 0;
@@ -219,19 +219,10 @@ class Heads {
         }
     }
     void check(const double *state) const {
-        int64_t count_waiting = whole(state, waiting);
-        refuse_unless(count_waiting >= 0 && count_waiting < block, "waiting",
-                      "less than the changes carried out together");
-        double least = std::pow(0.5, double(count_waiting));
-        for (int h = 0; h < count(); h++) {
-            for (int k = 0; k < block; k++) {
-                double share = state[gain + size_t(h) * block + k];
-                refuse_unless(share >= 0.0 && share <= 2.0, "gain", "in [0, 2]");
-            }
+        double least = std::pow(0.5, double(whole(state, waiting)));
+        for (int h = 0; h < count(); h++)
             refuse_unless(state[keep + h] >= least && state[keep + h] <= 1.0, "keep",
                           "in [0.5, 1] for each change that waits");
-        }
-        refuse_unless(state[errors] >= 1.0 && state[errors] <= NOISE_MEMORY, "errors", "in [1, 100]");
     }
 };
 

@@ -16,10 +16,6 @@ static inline bool any_finite(const double *values, size_t count) {
 static inline void refuse_unless(bool fine, const char *field, const char *expected) {
     if (!fine) throw std::invalid_argument(std::string("field ") + field + " of a state must be " + expected);
 }
-static inline void refuse_unless_counts(const double *state, size_t at, size_t count, const char *field) {
-    for (size_t i = 0; i < count; i++)
-        refuse_unless(whole(state, at + i) >= 0 && whole(state, at + i) < MOST, field, "between 0 and 2^62");
-}
 
 // Running weight, mean and variance of a column with one more value (standardize.py): the distance of the value from
 // the mean is limited so that the scale at most doubles.

@@ -29,19 +29,16 @@ class Lagged : public Node {
         heads.read(settings), heads.unit_weights(ridge < 1.0);
         settings.end(0);
         F = 1 + D + lags * P;
+        told_floats("others", size_t(voices() - 1) * 3 * P), told_floats("last", size_t(lags) * P);
     }
 
     void declare(Layout &state) override {
         size_t start = state.size;
-        last = state.floats("last", size_t(lags) * P) - start, known = state.wholes("known") - start;
+        last = state.floats("last", size_t(lags) * P) - start,
+        known = state.wholes("known", 1, {0.0, double(lags)}) - start;
         rows = state.wholes("rows") - start;
         state.part("heads", [&] { heads.declare(state, start, F, P); });
         products.declare(state, F, heads.rates.size() * F);
-    }
-    void declare_forecast(Layout &forecast) override {
-        for (const char *name : {"mean", "variance", "noise"}) forecast.floats(name, P);
-        forecast.floats("others", size_t(voices() - 1) * 3 * P);
-        forecast.floats("last", size_t(lags) * P);
     }
     int voices() const override { return heads.count(); }
 
@@ -83,18 +80,12 @@ class Lagged : public Node {
         std::copy_n(units.x_centre, D, u), std::copy_n(units.x_scale, D, a);
         for (int i = 0; i < lags; i++)
             for (int p = 0; p < P; p++) {
-                double &target = state[last + size_t(i) * P + p];
                 u[D + i * P + p] = units.y_centre[p], a[D + i * P + p] = units.y_scale[p];
-                target = i < whole(state, known) ? in_other_units(target, units.y_centre[p], units.y_scale[p]) : 0.0;
+                units.target(state[last + size_t(i) * P + p], p, i < whole(state, known));
             }
         if (whole(state, rows) > 0) heads.rescale(state, u, a, changed, ridge, units, memory);
     }
-    void complete(double *, Memory &) const override {}
-    void check(const double *state) const override {
-        refuse_unless(whole(state, known) >= 0 && whole(state, known) <= lags, "known", "at most lags");
-        refuse_unless_counts(state, rows, 1, "rows");
-        heads.check(state);
-    }
+    void check(const double *state) const override { heads.check(state); }
 };
 
 }  // namespace DRIFTGP_LEVEL

@@ -57,7 +57,6 @@ struct Range {
         return text.str();
     }
 };
-constexpr int64_t MOST = int64_t(1) << 62;
 constexpr Range ANYTHING{NAN, NAN};
 constexpr Range FINITE{-std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
 constexpr Range NOT_NEGATIVE{0.0, FINITE.high}, POSITIVE{std::numeric_limits<double>::denorm_min(), FINITE.high};
