@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from driftgp import Forecaster
-from driftgp.forecasting.envelope import envelope
+from driftgp.forecasting.units import envelope
 
 H, CUT = 24, 300
 FILL = 9.97e36  # of netCDF

@@ -19,8 +19,7 @@ from driftgp.base.frames import Column, Table
 from driftgp.base.season import usual_step
 from driftgp.base.wording import figure
 from driftgp.forecasting import tables
-from driftgp.forecasting.fan import Fan
-from driftgp.forecasting.fans import Fans
+from driftgp.forecasting.fan import Fan, Fans
 from driftgp.forecasting.record import Record
 from driftgp.runs.inputs import FullTable, read_full_table
 from driftgp.runs.settings import SECONDS, RunSettings, settings_from

@@ -91,6 +91,8 @@ class BySlot(Part):
             known: the columns in units of their spread, N×K.
             keep: whether these rows have come.
         """
+        if not known.shape[1]:
+            return np.zeros((len(known), 0))
         raw = np.concatenate([self.before, known])
         at = np.arange(len(self.before), len(raw))
         if keep:

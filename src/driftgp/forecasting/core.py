@@ -8,18 +8,17 @@ columns is added once their values are known. Until then their coefficients are 
 needs the future.
 
 A wild value is well outside the last values and more than `WILD` usual errors off. It teaches nothing. After `HELD`
-successive wild values the series has changed, and the units move with it (`frame`). Means and quantiles stay within an
-envelope around the values that still count (`envelope`).
+successive wild values the series has changed, and the units move with it (`units`). Means and quantiles stay within an
+envelope around the values that still count (`units.envelope`).
 """
 
 import numpy as np
 
 from driftgp.contract.protocol import LARGEST
-from driftgp.forecasting import by_slot, dependence, effects, frame, mixture, native, reach, seasons
+from driftgp.forecasting import by_slot, dependence, effects, mixture, native, reach, seasons
 from driftgp.forecasting.by_slot import BySlot
 from driftgp.forecasting.dependence import Dependence
 from driftgp.forecasting.effects import Columns, Effects
-from driftgp.forecasting.envelope import envelope
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.inputs import SLOTS, WAVES, Inputs
 from driftgp.forecasting.mixture import Mixture
@@ -29,7 +28,7 @@ from driftgp.forecasting.regression import Regression
 from driftgp.forecasting.seasons import Seasons
 from driftgp.forecasting.settings import Settings
 from driftgp.forecasting.smoothers import Smoothers, usual
-from driftgp.forecasting.units import Units
+from driftgp.forecasting.units import Units, envelope, moved, sane
 from driftgp.predictions import Gaussian, Recalibrated
 
 EARLY, OFTEN, SELDOM = 64, 4, 16  # rows from one choice of a block's weights to the next: in the first rows, and later
@@ -78,7 +77,7 @@ class Core(Part):
         self.lengths = np.array(found.lengths, np.int64)
         self.clock = np.array([found.clock], np.int64)
         lengths = found.lengths
-        values = frame.sane(rows[:, 0]) if len(rows) else np.zeros(0)
+        values = sane(rows[:, 0]) if len(rows) else np.zeros(0)
         units = Units.of(values)
         self.frame = np.array([units.centre, units.scale, float(units.roots)])
         self.counts = np.array([-1, 0], np.int64)  # the last row taken in, and negative values while roots are seen
@@ -324,7 +323,7 @@ class Core(Part):
         usual = max(self._usual(group), LEAST)
         enough = bool(np.isfinite(self.held).all())
         rows, y, expected = self.held if enough else self.held[:, -1:]
-        units = frame.moved(self.units, self.earlier, y, expected, usual, WILD)
+        units = moved(self.units, self.earlier, y, expected, usual, WILD)
         if units is None:
             if enough:  # they are not alike: the errors have grown
                 low, high = self.units.inwards(self._range())

@@ -15,8 +15,7 @@ from driftgp.base.locks import turns
 from driftgp.defaults import Effort, Support
 from driftgp.forecasting import stored
 from driftgp.forecasting.asked import Asked, asked
-from driftgp.forecasting.fan import Fan
-from driftgp.forecasting.fans import Fans
+from driftgp.forecasting.fan import Fan, Fans
 from driftgp.forecasting.future import Future, none_given
 from driftgp.forecasting.placed import Placed, Repeated, Steps, instants, shown
 from driftgp.forecasting.reading import Reader, Rows
