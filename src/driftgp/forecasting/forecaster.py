@@ -302,8 +302,7 @@ class Forecaster:
             what = "horizon" if h is None else "h"
             raise TooShort(
                 f"{what} is {steps}, and there are {placed.rows} rows: a forecast needs more rows than it has steps, "
-                f"and "
-                "good ones need several seasons. Ask for fewer steps, forecast(h), or give more rows"
+                "and good ones need several seasons. Ask for fewer steps, forecast(h), or give more rows"
             )
 
     def _about(self, placed: Placed, key: Key | None, steps: int) -> About:

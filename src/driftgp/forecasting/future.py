@@ -58,8 +58,7 @@ class Future(NamedTuple):
             if len(missing):
                 raise ValueError(
                     f"future has no row for {len(missing)} of the {h} steps{name}: {_times(wall[missing], reader)}. "
-                    f"Give "
-                    f"{_listed(settings)} for each step from {shown(wall[0], reader)} to {shown(wall[-1], reader)}"
+                    f"Give {_listed(settings)} for each step from {shown(wall[0], reader)} to {shown(wall[-1], reader)}"
                 )
             order = np.argsort(places[inside], kind="stable")
             rows = rows.some(np.flatnonzero(inside)[order])

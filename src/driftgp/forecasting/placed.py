@@ -144,8 +144,7 @@ class Placed(NamedTuple):
         gone = old | again
         said.append(
             f"{name}{_counted(int(gone.sum()), 'row')} left out, the first of {shown(rows.wall[gone][0], reader)}: "
-            f"the time "
-            "was there before. If clocks went back, give times with their time zone"
+            "the time was there before. If clocks went back, give times with their time zone"
         )
         return rows.some(~gone)
 
@@ -189,8 +188,7 @@ class Placed(NamedTuple):
         if off.any():
             raise ValueError(
                 f"{name}{int(off.sum())} of {len(rows)} times are not on the grid of one row every {grid}, the first "
-                f"is "
-                f"{shown(rows.wall[off][0], reader)}: bring the rows to regular times first, such as with "
+                f"is {shown(rows.wall[off][0], reader)}: bring the rows to regular times first, such as with "
                 "frame.resample(…).mean(), or say frequency="
             )
         new = np.diff(places, prepend=self.length - 1) > 0

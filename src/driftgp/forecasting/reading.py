@@ -353,8 +353,7 @@ def _aligned(role: str, column: Column, beside: Column | None, times: Column | N
         first = times.shown(times.clock[missing][0]) if times.kind == "times" else ours[missing][0]
         raise ValueError(
             f"{role} has no row for {int(missing.sum())} of the {rows} times of y, the first {first}: rows are "
-            f"paired by "
-            "their index"
+            "paired by their index"
         )
     return column.rows(found)
 
