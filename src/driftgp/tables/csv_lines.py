@@ -34,14 +34,9 @@ def csv_lines(text: Text, delimiter: str, width: int, ragged: Callable[[int, int
         width: number of columns.
         ragged: makes the error for the row in a line with another number of cells.
     """
-    while True:
-        first = text.line + 1
-        try:
-            data = next(text)
-        except StopIteration:
-            return
-        except ValueError as error:
-            yield from gathered([(text.line, error)], width)
+    for first, data in text.blocks():
+        if isinstance(data, ValueError):
+            yield from gathered([(first, data)], width)
             continue
         cells = _regular(data, delimiter, width)
         if cells is None:

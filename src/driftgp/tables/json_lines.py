@@ -40,14 +40,9 @@ def _rows(place: str, header: tuple[str, ...], objects: Iterable[Object]) -> Ite
 
 def _lined(text: Text) -> Iterator[list[Object]]:
     """The objects of each block of lines; an error for any other line."""
-    while True:
-        first = text.line + 1
-        try:
-            data = next(text)
-        except StopIteration:
-            return
-        except ValueError as error:
-            yield [(text.line, "", error)]
+    for first, data in text.blocks():
+        if isinstance(data, ValueError):
+            yield [(first, "", data)]
             continue
         lines = ((line, f"line {line}", cells) for line, cells in enumerate(data.split(b"\n"), first) if cells.strip())
         yield [

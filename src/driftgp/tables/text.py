@@ -70,6 +70,19 @@ class Text(Iterator[bytes]):
         self.line, self._bad = self.line + self._bad, 0
         raise fault
 
+    def blocks(self) -> Iterator[tuple[int, bytes | ValueError]]:
+        """All blocks from here on, each with the number of its first line; an error with that of its line."""
+        while True:
+            first = self.line + 1
+            try:
+                block = next(self)
+            except StopIteration:
+                return
+            except ValueError as error:
+                yield self.line, error
+            else:
+                yield first, block
+
     # ---- bytes -------------------------------------------------------------------------------------------------------
 
     def _block(self, line: int) -> str:
