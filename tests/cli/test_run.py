@@ -861,6 +861,22 @@ def test_a_frozen_run_predicts_as_the_stream_does_and_learns_nothing(tmp_path):
     assert "leave it out with --frozen" in str(told.exception)
 
 
+def test_a_frozen_run_says_which_rows_have_blanks(tmp_path):
+    lines = table(200).splitlines(keepends=True)
+    (tmp_path / "first.csv").write_text("".join(lines[:151]))
+    when, _x, y, key = lines[160].split(",")
+    lines[160] = f"{when},,{y},{key}"
+    when, x, _y, key = lines[170].split(",")
+    lines[170] = f"{when},{x},,{key}"
+    (tmp_path / "next.csv").write_text("".join([lines[0], *lines[151:]]))
+    told = run("first.csv", "--target", "y", "--features", "x", "--effort", "low", "--checkpoint", "s.gp")
+    assert told.exit_code == 0, told.output
+    assert run("next.csv", "--checkpoint", "s.gp", "--frozen", "--output", "out.csv").exit_code == 0
+    with (tmp_path / "out.csv").open() as rows:
+        flags = {i: row["flags"] for i, row in enumerate(csv.DictReader(rows)) if row["flags"]}
+    assert flags == {9: "carried", 19: "missing"}
+
+
 def test_inspect_shows_the_settings_of_a_models_own_checkpoint(tmp_path):
     model = Persistence()
     checkpoint.save(tmp_path / "model.ckpt", model, model.init(np.zeros((0, 1)), np.zeros(0)), {"note": "mine"})

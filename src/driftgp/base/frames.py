@@ -60,11 +60,12 @@ class Column:
         return np.asarray(self.values if self.wall is None else self.wall, np.float64)
 
     @property
-    def empty(self) -> bool:
-        """Whether no value is there."""
-        if self.kind == "numbers":
-            return bool(np.isnan(self.values).all())
-        return all(value is None for value in self.values)
+    def blank(self) -> np.ndarray:
+        """Which values are missing, N."""
+        if isinstance(self.values, list):
+            return np.array([value is None for value in self.values], bool)
+        blank: np.ndarray = np.isnan(self.values)
+        return blank
 
     def shown(self, value: Any) -> Any:
         """A value as people write it."""

@@ -258,7 +258,7 @@ def _like(name: str, there: Any) -> str:
 
 def targets_of(column: Column) -> np.ndarray:
     """The targets in a column."""
-    if column.kind != "numbers" and column.empty:
+    if column.kind != "numbers" and column.blank.all():
         return np.full(len(column), np.nan)
     return _finite(column.name, frames.numbers(column, "the target"))
 

@@ -304,7 +304,7 @@ class Run:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             if self.frozen:
-                prediction, flags = self._foreseen(table), {}
+                prediction, flags = self._foreseen(table), self._blanks(table)
             else:
                 prediction = self.stream.evaluate(table)
                 flags = prediction.source.evaluated.flags  # type: ignore[union-attr]
@@ -319,6 +319,13 @@ class Run:
         if isinstance(self.stream, Fleet):
             return self.stream.predict(table, unknown="start")
         return self.stream.predict(table)
+
+    def _blanks(self, table: Table) -> dict[str, np.ndarray]:
+        """Flags of rows that are predicted and not learned."""
+        inputs = [table.columns[name].blank for name in self.settings.with_their_row]
+        flags = {"carried": np.any(inputs, axis=0)} if inputs else {}
+        target = table.columns.get(self.settings.target)
+        return flags if target is None else {"missing": target.blank, **flags}
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

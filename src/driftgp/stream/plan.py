@@ -325,7 +325,7 @@ def _decided(column: Column, kind: Kind) -> Kind:
     if kind is not False:
         return kind
     if column.kind == "numbers":
-        return not column.empty
+        return not column.blank.all()
     labels = [label for label in _labels(column).values() if label is not None]
     if not labels:
         return False
