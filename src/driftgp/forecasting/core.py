@@ -489,7 +489,7 @@ class Core(Part):
         law = Recalibrated(normal, reached[:, 1].T.copy(), reached[:, 0].T.copy(), LEVELS)
         units, limits = self.units, self._limits()
         m = np.clip(m, *units.inwards(np.array(limits)))
-        mean = units.mean(m, np.minimum(s**2 * law.variance, s**2 * MOST_VARIANCE))
+        mean = units.mean(m, s**2 * np.minimum(law.variance, MOST_VARIANCE)) if units.roots else units.outwards(m)
         return Fan(index, np.clip(mean, *limits), law, self._correlation()[:h, :h], units, m, s, limits)
 
     def _correlation(self) -> np.ndarray:
