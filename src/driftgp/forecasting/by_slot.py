@@ -21,10 +21,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from driftgp.forecasting.inputs import SLOTS
 from driftgp.forecasting.part import Part, constant
 from driftgp.forecasting.regression import Regression
+from driftgp.forecasting.seasons import waves_of_year
 
-SLOTS = 24  # of the short season that are told apart
 MEMORY = 500.0  # targets of a slot until one counts 1/e
 ROBUST = 1.5  # mean absolute errors: one error teaches no more than that
 FIRST = 30.0  # targets of a slot before errors are limited
@@ -134,8 +135,7 @@ class BySlot(Part):
             phi[np.arange(H), c + slots[-1] // short] = 1.0
             c += self.days
         if self.yearly:
-            for k, wave in enumerate((np.sin(years), np.cos(years), np.sin(2.0 * years), np.cos(2.0 * years))):
-                phi[:, c + k] = 0.3 * wave
+            phi[:, c : c + 4] = 0.3 * waves_of_year(years).T
         return phi, level
 
     def group(self, slots: np.ndarray) -> np.ndarray:

@@ -83,6 +83,7 @@ class Core(Part):
         self.counts = np.array([-1, 0], np.int64)  # the last row taken in, and negative values while roots are seen
         yearly = settings.step is not None and 365.25 * 86400.0 / settings.step >= YEARLY
         self.yearly = yearly
+        self.turn = 2.0 * np.pi * (settings.step or 0.0) / (365.25 * 86400.0)  # of the year in a row
         short = lengths[0] if lengths else 1
         daily = found.clock and len(lengths) > 1
         # effects of known columns and the calendar
@@ -429,8 +430,7 @@ class Core(Part):
         j += len(smooth)
         if self.effective:
             told = np.array([self.ahead[0] if kind >= 0 else self.ahead[-1] // lengths[0] for kind in self.told])
-            step = 2.0 * np.pi * (self.settings.step or 0.0) / (365.25 * 86400.0)
-            means[j] = self.effects.forecasts(told.reshape(len(self.told), H), year + step * (1 + lead))
+            means[j] = self.effects.forecasts(told.reshape(len(self.told), H), year + self.turn * (1 + lead))
             j += 1
         level = float(dev[-inputs.short :].mean()) if inputs.short > 1 else float(dev[-1])
         seasonal = np.zeros(H)
@@ -453,8 +453,7 @@ class Core(Part):
             self.wide.observe(row, phi)
             means[j] = of_values + self.wide.means(phi)
         if self.by_slot is not None:
-            step = 2.0 * np.pi * (self.settings.step or 0.0) / (365.25 * 86400.0)
-            phis, levels = self.by_slot.features(values, self.ahead, year + step * (1 + lead))
+            phis, levels = self.by_slot.features(values, self.ahead, year + self.turn * (1 + lead))
             season, known = self.by_slot.last_season(values, self.ahead[0], levels)
             group = self.by_slot.group(self.ahead)
             means[-2] = self.m[5, place] = self.by_slot.forecasts(phis, levels, group, season, known)
@@ -499,7 +498,6 @@ class Core(Part):
 
     def constants(self) -> np.ndarray:
         """`Constant` of engine/cpp/forecast.hpp."""
-        step = 2.0 * np.pi * (self.settings.step or 0.0) / (365.25 * 86400.0)
         wide, waves = (0.0 if each is None else each.greatest for each in (self.wide, self.waves))
         return np.array(
             [
@@ -509,7 +507,7 @@ class Core(Part):
                 reach.RECENT,
                 self.few.forgetting, self.few.greatest, self.effects.forgetting,
                 effects.GREATEST * self.effects.D / effects.RIDGE,
-                effects.PERSISTENCE, effects.LARGEST, step, waves, wide, LEVEL, reach.SLOWER, EARLY, OFTEN, SELDOM,
+                effects.PERSISTENCE, effects.LARGEST, self.turn, waves, wide, LEVEL, reach.SLOWER, EARLY, OFTEN, SELDOM,
                 *self._of_slots(), dependence.SHRINK, self.dependence.step, dependence.OUTSIDE, dependence.FARTHEST,
                 dependence.LARGEST,
             ]

@@ -12,6 +12,7 @@ the effect of the columns: other members forecast the series less this part.
 import numpy as np
 
 from driftgp.forecasting.part import Part, constant
+from driftgp.forecasting.seasons import waves_of_year
 
 RIDGE = 0.05  # prior precision of an effect, in rows
 MEMORY = 3000.0  # rows until one counts 1/e
@@ -42,9 +43,7 @@ class Columns(Part):
     @property
     def width(self) -> int:
         """Columns that come out of it."""
-        K, many = len(self.centre), int(self.many.sum())
-        products = many * (many - 1) // 2 if many <= MOST_PRODUCTS else 0
-        return K + many + products + (4 * many if self.daily else 0)
+        return self.plain + (4 * int(self.many.sum()) if self.daily else 0)
 
     @property
     def plain(self) -> int:
@@ -112,7 +111,7 @@ class Effects(Part):
         g[0] = 1.0
         g[self.offsets + slots] = 1.0
         if self.yearly:
-            g[self.first : self.first + 4] = np.sin(year), np.cos(year), np.sin(2.0 * year), np.cos(2.0 * year)
+            g[self.first : self.first + 4] = waves_of_year(year)
         g[self.D - self.columns :] = x
         return g
 
@@ -147,12 +146,6 @@ class Effects(Part):
         for offset, slots in zip(self.offsets, ahead, strict=True):
             means = means + self.theta[offset + slots]
         if self.yearly:
-            w = self.theta[self.first : self.first + 4]
-            means = (
-                means
-                + w[0] * np.sin(years)
-                + w[1] * np.cos(years)
-                + w[2] * np.sin(2.0 * years)
-                + w[3] * np.cos(2.0 * years)
-            )
+            for weight, wave in zip(self.theta[self.first : self.first + 4], waves_of_year(years), strict=True):
+                means = means + weight * wave
         return means

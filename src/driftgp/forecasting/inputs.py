@@ -7,6 +7,7 @@ mean of the last season, so that a change of the level does not change the input
 import numpy as np
 
 from driftgp.forecasting.part import Part, constant
+from driftgp.forecasting.seasons import waves_of_year
 
 FEW = 8  # last values of the small regression, at least
 LAGS = 48  # of the large one, at most
@@ -68,7 +69,7 @@ class Inputs(Part):
         phi[n + 6] = 0.3
         phi[n + 7] = dev[-3:].mean() - level
         if self.yearly:
-            phi[n + 8 : n + 12] = self._year(year)
+            phi[n + 8 : n + 12] = 0.3 * waves_of_year(year)
         phi[self.small - self.past :] = past
         return phi
 
@@ -113,7 +114,7 @@ class Inputs(Part):
         phi[n] = 1.0
         phi[n + 1] = longer
         if self.yearly:
-            phi[n + 2 : n + 6] = self._year(year)
+            phi[n + 2 : n + 6] = 0.3 * waves_of_year(year)
         phi[self.large - self.past :] = past
         return phi
 
@@ -125,6 +126,3 @@ class Inputs(Part):
                 for h in range(1, horizon + 1):
                     w[h - 1, : len(self.recent)] += share * (self.recent == length * -(-h // length) - h)
         return w
-
-    def _year(self, year: float) -> np.ndarray:
-        return 0.3 * np.array([np.sin(year), np.cos(year), np.sin(2.0 * year), np.cos(2.0 * year)])

@@ -119,6 +119,11 @@ def year(at: np.ndarray | None, count: int) -> np.ndarray:
     return np.zeros(count) if at is None else 2.0 * np.pi * (_days(at) % YEAR) / YEAR
 
 
+def waves_of_year(phase: float | np.ndarray) -> np.ndarray:
+    """Sine and cosine of the year's phase, and of its double, 4 or 4×N."""
+    return np.array([np.sin(phase), np.cos(phase), np.sin(2.0 * phase), np.cos(2.0 * phase)])
+
+
 def _days(at: np.ndarray) -> np.ndarray:
     days: np.ndarray = at.astype("datetime64[us]").astype(np.int64) / (1e6 * DAY)
     return days

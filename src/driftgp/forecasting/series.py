@@ -4,14 +4,13 @@ The first rows choose its units and seasons (`_look`); from then on `core.Core` 
 for again as rows come, and where others are found the rows so far are learned again with those.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from driftgp.forecasting import seasons
 from driftgp.forecasting.core import Core
 from driftgp.forecasting.fan import Fan
 from driftgp.forecasting.part import Part
+from driftgp.forecasting.record import Record
 from driftgp.forecasting.seasons import Seasons
 from driftgp.forecasting.settings import Settings
 
@@ -19,15 +18,6 @@ FIRST = 50  # rows, or two seasons, by which units are chosen
 AGAIN = (*range(128, 1025, 128), 2048)  # rows after which seasons are looked for again
 MOST_SEASONS = 4
 FEWEST = 3  # targets, for a forecast
-
-
-class Worth(NamedTuple):
-    """Errors of the forecasts so far, by lead, H each; all were made before their targets came."""
-
-    judged: np.ndarray  # forecasts
-    error: np.ndarray  # mean absolute error
-    naive: np.ndarray  # that of the last value of the same place in the season
-    inside: np.ndarray  # share of targets in the 95 % interval
 
 
 class Series(Part):
@@ -171,13 +161,13 @@ class Series(Part):
             index, np.zeros((len(index), self.settings.known)) if known is None else np.asarray(known, np.float64)
         )
 
-    def worth(self) -> Worth:
+    def worth(self) -> Record:
         """Errors of the forecasts so far."""
         H = self.settings.horizon
         sums = np.zeros((4, H)) if self.core is None else self.core.sums
         count = sums[0]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return Worth(count.copy(), *(sums[1:] / count))
+            return Record(count.copy(), *(sums[1:] / count))
 
     def weights(self) -> dict[str, np.ndarray]:
         """Weight of each member at each lead, H."""
