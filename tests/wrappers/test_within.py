@@ -38,14 +38,19 @@ def test_inputs_that_are_near_change_nothing():
     assert state.limited.tolist() == [0, 0]
 
 
-def test_forecasts_and_learning_see_a_lone_wild_input_at_the_limit():
-    limit = np.array([1.5, 7.0])
-    wild = np.array([50.0, 7.0])
-    assert MODEL.predict(START, wild[None]).mean == HELD.predict(held(START), limit[None]).mean
-    state = MODEL.update(START, wild, 1.0)
-    assert bits(state.inner) == bits(HELD.update(held(START), limit, 1.0))
+@pytest.mark.parametrize(
+    ("wild", "learned"),
+    [(2.0, 1.0), (50.0, np.nan), (-50.0, np.nan)],
+    ids=["a little beyond the limit", "far above it", "far below it"],
+)
+def test_a_lone_wild_input_is_seen_at_the_limit_and_far_from_it_its_target_is_not_learned(wild, learned):
+    limit = np.array([1.5 if wild > 0.0 else -0.5, 7.0])
+    row = np.array([wild, 7.0])
+    assert MODEL.predict(START, row[None]).mean == HELD.predict(held(START), limit[None]).mean
+    state = MODEL.update(START, row, 1.0)
+    assert bits(state.inner) == bits(HELD.update(held(START), limit, learned))
     assert state.limited.tolist() == [1, 0]
-    assert reached(state) == (0.0, 1.5)
+    assert reached(state) == (min(limit[0], 0.0), max(limit[0], 1.0))
 
 
 def test_what_comes_twice_is_believed_at_once():

@@ -45,8 +45,9 @@ class Within(Transparent):
 
     The cause may be a faulty meter or a wrong unit. With a linear kernel such an input would give a wild forecast and a
     wrong slope, which is forgotten slowly. The limits follow a lasting change. If an input is beyond the limit twice in
-    succession, the range reaches there at once; a single such input widens the range up to the limit. An input that
-    never changed has no range, and its first other value is not limited.
+    succession, the range reaches there at once; a single such input widens the range up to the limit. Of a row with an
+    input farther beyond the limit than the range is long, the held model does not learn the target: at the limit it
+    would learn a wrong law. An input that never changed has no range, and its first other value is not limited.
 
     A model that has hit 50 targets running, up to 1 % of their spread, has found a law, and sees inputs as they are. So
     does any other once a target has shown that it follows such an input (`Contract.follow_inputs`). Both end with a
@@ -90,7 +91,8 @@ class Within(Transparent):
         if vain:
             state.follow = -1
         seen = self._seen(state, x)
-        learned = np.full_like(y, np.nan) if vain else y  # an input that is wrong says nothing of its target
+        far = np.abs(x - seen) > state.high - state.low  # false where an input is missing, or seen as it is
+        learned = np.full_like(y, np.nan) if vain or far.any() else y  # a wrong input says nothing of its target
         self.model.learn(state.inner, seen, learned, elapsed, None if vain else known)
         state.limited += beyond & (seen != x) & np.isfinite(y).any()
         self._extend(state, x, y)

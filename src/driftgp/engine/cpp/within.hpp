@@ -97,13 +97,15 @@ class Within : public Transparent {
                      *said = heard(state, near(state, x, memory), known, memory);
         bool beyond = false;
         for (int d = 0; d < D; d++) beyond |= std::isfinite(x[d]) && limited_x[d] != x[d];
-        const double *learned = y;  // an input that is wrong says nothing of its target
-        if (beyond && follows_inputs(state) && !confirmed(state, said, limited_x, y, memory)) {
+        bool vain = beyond && follows_inputs(state) && !confirmed(state, said, limited_x, y, memory), far = false;
+        if (vain) whole(state, follow) = -1, said = nullptr;
+        const double *seen = follows_inputs(state) ? x : limited_x, *learned = y;
+        for (int d = 0; d < D; d++) far |= std::abs(x[d] - seen[d]) > state[high + d] - state[low + d];
+        if (vain || far) {  // a wrong input says nothing of its target
             double *nothing = memory.take(P);
             std::fill_n(nothing, P, NAN);
-            whole(state, follow) = -1, said = nullptr, learned = nothing;
+            learned = nothing;
         }
-        const double *seen = follows_inputs(state) ? x : limited_x;
         held->learn(state + inner, seen, learned, elapsed, said, memory);
         if (any_finite(y, P)) {
             for (int d = 0; d < D; d++) whole(state, limited + d) += std::isfinite(x[d]) && seen[d] != x[d];
