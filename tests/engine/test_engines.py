@@ -1,6 +1,7 @@
 """One way to run a model: which engine is chosen, what it says of itself, and that every way in gives the same bits."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -125,3 +126,11 @@ def test_the_core_leaves_jax_alone():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_files_that_comments_in_cpp_name_are_there():
+    sources = [*(SOURCE / "engine/cpp").glob("*.[hc]pp"), SOURCE / "engine/cpp/driftgp.h"]
+    named = {name for source in sources for name in re.findall(r"[a-z_/]+\.py\b", source.read_text())}
+    places = {f"/{path.relative_to(SOURCE.parent)}" for path in SOURCE.rglob("*.py")}
+    assert len(named) > 20
+    assert sorted(name for name in named if not any(place.endswith(f"/{name}") for place in places)) == []

@@ -1,5 +1,5 @@
 // Predictions within the bounds of the targets; a node may see roots of the targets in their place: the twin of
-// wrappers/bounded.py, predictions/bounded.py and predictions/rooted.py.
+// wrappers/bounded.py, predictions/restricted.py and predictions/rooted.py.
 
 #pragma once
 
@@ -49,7 +49,7 @@ struct Root {
 };
 
 class Bounded : public Holding {
-    // As in predictions/bounded.py, and in wrappers/bounded.py.
+    // As in predictions/restricted.py, and in wrappers/bounded.py.
     static constexpr double FARTHEST = 8.0, OUTSIDE = 10.0, NARROW = 0.3, LEAST = 1e-12;
     static constexpr double MEMORY = 0.9995, LARGEST = 3.0, DOUBT = 5.0, FARTHEST_ERROR = 6.0, PACE = 0.05;
     static constexpr double NEGATIVE = 0.1, LATE = 0.995, PROMISED = 1e-9;
@@ -321,7 +321,7 @@ class Bounded : public Holding {
         }
         Holding::move_level(state, moved.data());
     }
-    // ---- the law: G = (1 − ε) (F − a)/D + ε F inside (predictions/bounded.py)
+    // ---- the law: G = (1 − ε) (F − a)/D + ε F inside (predictions/restricted.py)
 
     double to_normal(const double *made, int p, double y) const override {
         Interval of = interval(made, p);

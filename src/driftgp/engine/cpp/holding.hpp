@@ -27,7 +27,7 @@ static inline void count_value(double forgetting, double scale, double z, double
     if (n > FIRST) step = limited(step, std::sqrt(3.0 * n) * scale);
     m += gain * step, v = (1.0 - gain) * (v + gain * step * step);
 }
-constexpr double LARGEST_VALUE = 1e40;  // as in contract.py
+constexpr double LARGEST_VALUE = 1e40;  // as in contract/protocol.py
 static inline double bounded_value(double z) { return limited(z, LARGEST_VALUE); }
 
 // What it does not say itself, the held node says.

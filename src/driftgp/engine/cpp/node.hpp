@@ -1,4 +1,4 @@
-// The base of every model in C++: the twin of driftgp/model.py's contract, on records.
+// The base of every model in C++: the twin of `contract/protocol.py`, on records.
 //
 // A record is an array of eight-byte fields, so states and forecasts are `double *`; whole numbers lie among them as
 // int64_t (`whole`). A node declares its fields in the order in which its Python twin does and keeps their offsets.
@@ -171,7 +171,7 @@ class Node {
         forecast.add(told_own);
     }
 
-    // ---- the contract (see model.py); memory is the caller's, and is taken back to where it was (`Lease`)
+    // ---- the contract (see contract/protocol.py); memory is the caller's, and is taken back to where it was (`Lease`)
     // Called before `start`: samples will come in these units, relative to the present ones.
     virtual void expect_units(double *, const Units &) const {}
     virtual void start(double *state, const double *X, const double *y, int64_t rows, Memory &memory) const = 0;
@@ -180,10 +180,10 @@ class Node {
     virtual void learn(double *state, const double *x, const double *y, double elapsed, const double *known,
                        Memory &memory) const = 0;
     virtual void rescale(double *state, const Units &units, Memory &memory) const = 0;
-    // Moves all past targets by a step, if the node has its own units (contract.py).
+    // Moves all past targets by a step, if the node has its own units (contract/protocol.py).
     virtual void move_level(double *, const double *) const {}
     // Whether to see inputs far beyond all before as they are (1), at a limit (−1), or as its record says (0); what
-    // held until now, or NO_LIMIT (contract.py).
+    // held until now, or NO_LIMIT (contract/protocol.py).
     static constexpr int NO_LIMIT = 2;
     virtual int follow_inputs(double *, int) const { return NO_LIMIT; }
     virtual bool follows_inputs(const double *) const { return false; }
@@ -193,9 +193,9 @@ class Node {
     virtual int voices() const { return 1; }  // normal distributions that a forecast holds
     // Where the mean of voice k is in a forecast; its variance and noise follow, P numbers each.
     size_t voice(int k) const { return size_t(k) * 3 * P; }
-    // Standard deviation without what is added or taken away for single rows (contract.py).
+    // Standard deviation without what is added or taken away for single rows (contract/protocol.py).
     virtual double usual_std(const double *made, int p) const { return std::sqrt(made[P + p]); }
-    // Largest distance of the median of a forecast from its mean (contract.py).
+    // Largest distance of the median of a forecast from its mean (contract/protocol.py).
     virtual double median_reach(const double *made, int p) const { return std::sqrt(made[P + p]); }
     virtual bool normal() const { return true; }  // whether its law is a normal distribution
     // Throws std::invalid_argument if fields of a state, each of them in its range, contradict each other.

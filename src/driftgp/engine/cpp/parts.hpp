@@ -15,7 +15,7 @@
 
 namespace driftgp {
 
-// As in description.py.
+// As in description.py. Stationary kernels come first: see `Term::stationary`.
 enum PartKind {
     SE = 1,
     MATERN12 = 2,
