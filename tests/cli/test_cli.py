@@ -92,7 +92,7 @@ def test_an_option_reaches_the_model(monkeypatch, arguments, relevance, admissio
 @pytest.mark.usefixtures("_quick")
 def test_brackets_in_a_name_are_shown(capsys):
     """A target called load [MW] is common, and rich would take the unit for a style."""
-    console.print_table([console.Column("key", "key [x]")], [{"key": "zone [y]"}], "load [MW]", "all [z]")
+    console.print_table([console.ShownColumn("key", "key [x]")], [{"key": "zone [y]"}], "load [MW]", "all [z]")
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("load [MW]", "zone [y]", "all [z]"))
 
@@ -178,7 +178,7 @@ def test_help_does_not_wait_for_heavy_libraries():
 
 
 def test_json_has_null_where_there_is_no_number(capsys):
-    columns = [console.Column("value", "value"), console.Column("hidden", "", screen_only=True)]
+    columns = [console.ShownColumn("value", "value"), console.ShownColumn("hidden", "", screen_only=True)]
     console.print_json(columns, [{"value": float("nan"), "hidden": 1}, {"value": 0.5, "hidden": 2}])
     assert json.loads(capsys.readouterr().out) == [{"value": None}, {"value": 0.5}]
 
