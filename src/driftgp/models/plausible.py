@@ -10,8 +10,10 @@ so that an extreme counts for some thousand rows. With the length ℓ = high −
 
 and a standard deviation up to ℓ: targets with a larger spread would have a longer range. A new target counts at once.
 So forecasts can follow a jump after its first target, and a trend whose next step is shorter than its whole way so far.
-Before the tenth target every forecast is plausible. While all targets are the same, a voice of a bank is not limited,
-since there is no scale. A forecast is then plausible within 10⁻³ of that value (10⁻¹² of 0).
+Before the tenth target no voice of a bank is limited; nor is it while all targets are the same, since there is no scale.
+The forecast of the whole model is plausible within [low − aℓ, high + aℓ] from the third target on, with a = max(1, 8/n)
+after n targets. While all targets are the same, it is plausible within 10⁻³ of that value (10⁻¹² of 0) from the tenth
+target on.
 
 A target can be absurd: a fill value of 10³⁷ among temperatures. Of n targets with the median m and the upper quartile q
 of their distances from it, y is far out at
@@ -32,8 +34,9 @@ from driftgp.contract.records import View, floats, wholes
 
 # Targets after which the distance of an end from the targets has shrunk to 1/e.
 _MEMORY = 4000.0
-# Before this number of targets, their range is unknown.
-_FIRST = 10
+# Before this number of targets, their range is unknown. From the second number on it is known roughly: up to the third
+# number, forecasts may be the farther out the fewer targets there are.
+_FIRST, _ROUGHLY, _SHORT = 10, 3, 8.0
 # Largest target, so that the square of the length is finite.
 _FARTHEST = LARGEST**2
 # Shortest range: the square of a shorter one would be 0.
@@ -207,6 +210,8 @@ def least_std(span: Span) -> np.ndarray:
 def around(span: Span) -> tuple[np.ndarray, np.ndarray]:
     """The middle of the range, and the largest distance of a plausible mean from it, P each; infinite while unknown.
 
+        |m − (low + high)/2| ≤ (½ + max(1, 8/n)) ℓ
+
     >>> span = Span.empty(P=1)
     >>> for y in 10 * [4.0]:
     ...     count(span, np.array([y]))
@@ -214,8 +219,10 @@ def around(span: Span) -> tuple[np.ndarray, np.ndarray]:
     [[4.0], [0.006]]
     """
     middle, length = 0.5 * (span.low + span.high), span.high - span.low
+    known = span.count >= np.where(length > _SHORTEST, _ROUGHLY, _FIRST)
     length = np.where(length > _SHORTEST, length, np.maximum(_SHARE * np.abs(middle), _LEAST))
-    return middle, np.where(span.count >= _FIRST, 1.5 * length, np.inf)
+    wider = np.maximum(1.0, _SHORT / np.maximum(span.count, 1))
+    return middle, np.where(known, (0.5 + wider) * length, np.inf)
 
 
 def rescale(span: Span, units: Units) -> None:

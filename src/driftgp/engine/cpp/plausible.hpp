@@ -9,9 +9,9 @@ namespace DRIFTGP_LEVEL {
 // The recent range of each target, in its own record.
 class Span {
     static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3,
-                            LEAST = 1e-12;  // as in plausible.py
+                            LEAST = 1e-12, SHORT = 8.0;  // as in plausible.py
     static constexpr double ABSURD = 100.0, NONSENSE = 1e6, NO_ONES = 1e16, LEVEL = 0.01, SURE_SHARE = 0.1;
-    static constexpr int64_t FIRST = 10;
+    static constexpr int64_t FIRST = 10, ROUGHLY = 3;
     static constexpr Range TARGET{-OUTERMOST, OUTERMOST};
     const int P;
     size_t low = 0, high = 0, count = 0;
@@ -59,8 +59,11 @@ class Span {
     bool around(const double *state, int p, double &middle, double &reach) const {
         double length = state[high + p] - state[low + p];
         middle = 0.5 * (state[low + p] + state[high + p]);
-        reach = 1.5 * (length > SHORTEST ? length : std::max(SHARE * std::fabs(middle), LEAST));
-        return whole(state, count + p) >= FIRST;
+        bool varied = length > SHORTEST;
+        int64_t n = whole(state, count + p);
+        double wider = std::max(1.0, SHORT / double(std::max<int64_t>(n, 1)));
+        reach = (0.5 + wider) * (varied ? length : std::max(SHARE * std::fabs(middle), LEAST));
+        return n >= (varied ? ROUGHLY : FIRST);
     }
     // How many targets running have to be so far out to be believed.
     static double confirming(double distance) {
