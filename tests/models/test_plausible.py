@@ -196,3 +196,16 @@ def test_exact_targets_leave_a_noise_that_has_digits():
     model = Anchored(points=20, ring=300, sample=200)
     state = model.init(X, X @ [0.5, -0.5])
     assert np.exp(state.theta[-1]) > 0.999e-10
+
+
+def test_the_first_forecasts_stay_near_the_few_targets_so_far():
+    """A machine that has just been switched on: the sixth forecast was thirteen ranges away from all targets."""
+    rng = np.random.default_rng(1090)
+    y = np.r_[np.zeros(3), np.full(9, 14.0)] + 1e-3 * rng.normal(size=12)
+    X = np.column_stack([y > 7.0, np.r_[np.nan, np.nan, y[:-2]]])
+    forecast = Online(effort="low").evaluate(X, y)
+    for n in range(4, 12):  # targets before the row, one of which may wait to be confirmed
+        low, high = y[:n].min(), y[:n].max()
+        reach = max(1.0, 8.0 / (n - 1)) * (high - low)
+        for value in (forecast.mean[n], forecast.quantile(0.5)[n]):
+            assert low - 1.001 * reach <= value <= high + 1.001 * reach

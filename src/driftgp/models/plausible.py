@@ -10,10 +10,10 @@ so that an extreme counts for some thousand rows. With the length ℓ = high −
 
 and a standard deviation up to ℓ: targets with a larger spread would have a longer range. A new target counts at once.
 So forecasts can follow a jump after its first target, and a trend whose next step is shorter than its whole way so far.
-Before the tenth target no voice of a bank is limited; nor is it while all targets are the same, since there is no scale.
-The forecast of the whole model is plausible within [low − aℓ, high + aℓ] from the third target on, with a = max(1, 8/n)
-after n targets. While all targets are the same, it is plausible within 10⁻³ of that value (10⁻¹² of 0) from the tenth
-target on.
+Before the tenth target no voice of a bank is limited; nor is it while all targets are the same, since there is no
+scale. The forecast of the whole model is plausible within [low − aℓ, high + aℓ] from the third target on, with
+a = max(1, 8/n) after n targets. While all targets are the same, it is plausible within 10⁻³ of that value (10⁻¹² of 0)
+from the tenth target on.
 
 A target can be absurd: a fill value of 10³⁷ among temperatures. Of n targets with the median m and the upper quartile q
 of their distances from it, y is far out at

@@ -97,6 +97,11 @@ class Prediction(abc.ABC):
         """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
         return quadrature.crps(self, y)  # where there is no formula
 
+    @property
+    def has_crps_formula(self) -> bool:
+        """Whether `crps` is a formula, and not a sum over many quantiles."""
+        return type(self).crps is not Prediction.crps
+
     def quantile(self, q: ArrayLike) -> np.ndarray:
         """Value that a new target stays below with probability q."""
         q = np.asarray(q, np.float64)
@@ -196,6 +201,11 @@ class Held(Prediction):
     """A distribution made from another one, which it holds. Mean, variance and noise are the held ones by default."""
 
     model: Prediction  # as it was before
+
+    @property
+    def has_crps_formula(self) -> bool:
+        """Whether this law has a formula, and the held one too."""
+        return super().has_crps_formula and self.model.has_crps_formula
 
     def _broadcast(self, *names: str) -> None:
         """Give arrays of these names the shape of the held law."""

@@ -169,9 +169,9 @@ class Forecast(Prediction):
 
     def crps(self, y: ArrayLike) -> np.ndarray:
         """Continuous ranked probability score at y: ∫ (cdf(z) − [z ≥ y])² dz, smaller is better."""
-        if type(self.law).crps is Prediction.crps:  # without a formula: many quantiles, computed by the engine
-            return super().crps(y)
-        return self.law.crps(y)
+        if self.law.has_crps_formula:
+            return self.law.crps(y)
+        return super().crps(y)  # many quantiles, computed by the engine
 
     def to_normal(self, y: ArrayLike) -> np.ndarray:
         """Normal score of y."""

@@ -8,8 +8,8 @@ namespace DRIFTGP_LEVEL {
 
 // The recent range of each target, in its own record.
 class Span {
-    static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3,
-                            LEAST = 1e-12, SHORT = 8.0;  // as in plausible.py
+    static constexpr double MEMORY = 4000.0, OUTERMOST = 1e80, SHORTEST = 1e-76, SHARE = 1e-3, LEAST = 1e-12,
+                            SHORT = 8.0;  // as in plausible.py
     static constexpr double ABSURD = 100.0, NONSENSE = 1e6, NO_ONES = 1e16, LEVEL = 0.01, SURE_SHARE = 0.1;
     static constexpr int64_t FIRST = 10, ROUGHLY = 3;
     static constexpr Range TARGET{-OUTERMOST, OUTERMOST};
